@@ -107,7 +107,8 @@ let package = Package(
             "BrokerRuntime",
             [
                 "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "BrokerFeatures", "CLinux",
-                "MQTTCodec", "MQTTCore", "OperatorLog", "Store", "Structures", "SystemFiles", "TLS",
+                "MQTTCodec", "MQTTCore", "OperatorLog", "PlainText", "Store", "Structures",
+                "SystemFiles", "TLS",
                 "Threads",
                 "Transport",
                 .product(name: "Logging", package: "swift-log"),
@@ -145,39 +146,28 @@ let package = Package(
         module(
             "ConfiguredFiles",
             [
-                "APNs", "AdminTLS", "Credentials", "HTTPLogins", "LoginKeys", "LoginTokens",
-                "OperatorConfiguration", "PlainText", "SystemFiles", "TLS", "Webhook",
+                "APNs", "AdminTLS", "Credentials", "LoginServices", "Logins",
+                "OperatorConfiguration",
+                "PlainText", "SystemFiles", "TLS", "Webhook",
             ]),
+        // Text files of one entry a line, which people and the broker change.
+        module("LineFiles", ["PlainText", "SystemFiles"]),
+        module("BanFiles", ["Addresses", "BrokerAPI", "LineFiles", "PlainText", "RequestText"]),
+        module("Credentials", ["CArgon2", "COpenSSL", "LineFiles", "PlainText", "SystemFiles"]),
+        // Tokens of a company's login and the answers of its service, without input and output, and
+        // the order in which the sources of a login decide.
         module(
-            "BanFiles", ["Addresses", "BrokerAPI", "Credentials", "PlainText", "RequestText"]),
-        module("Credentials", ["CArgon2", "COpenSSL", "PlainText", "SystemFiles"]),
-        // Tokens of a company's login, verified without input and output.
-        module(
-            "LoginTokens",
+            "Logins",
             [
                 "Authorization", "COpenSSL", "Credentials", "PlainText", "RequestText",
                 "SystemFiles",
             ]),
-        // Their keys, where a login service publishes them.
+        // Fetches the keys of tokens, and asks the service.
         module(
-            "LoginKeys",
+            "LoginServices",
             [
-                "AdminTLS", "LoginTokens", "OperatorLog", "PlainText", "SystemFiles",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-            ]),
-        // What a company's service is asked about a login, and what it answers.
-        module(
-            "LoginDocuments", ["Authorization", "Credentials", "PlainText", "RequestText"]),
-        // Asks a company's service about logins.
-        module(
-            "HTTPLogins",
-            [
-                "AdminTLS", "Authorization", "BrokerAPI", "Credentials", "LoginDocuments",
-                "OperatorLog", "PlainText", "SystemFiles",
+                "AdminTLS", "Authorization", "BrokerAPI", "Credentials", "Logins", "OperatorLog",
+                "PlainText", "SystemFiles",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -209,16 +199,15 @@ let package = Package(
                 "APNs", "BrokerAPI", "CLinux", "OperatorLog", "PlainText", "RequestText", "Webhook",
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        module("HermesMessages", ["CHermesProtos"]),
+        module("HermesMessages", ["CHermesProtos", "PlainText"]),
         // What became of clients and messages, in plain words.
-        module("Explanations", ["Authorization", "BrokerAPI"]),
+        module("Explanations", ["Authorization", "BrokerAPI", "PlainText"]),
         module("RequestText", ["PlainText"]),
         module(
             "OperatorCLI",
             [
                 "APNs", "Addresses", "AdminTLS", "Authorization", "BanFiles", "BrokerAPI",
-                "ConfiguredFiles", "Credentials", "Explanations", "HTTPLogins", "LoginDocuments",
-                "LoginKeys", "LoginTokens",
+                "ConfiguredFiles", "Credentials", "Explanations", "LoginServices", "Logins",
                 "OperatorConfiguration", "PlainText", "Store", "SystemFiles", "TLS", "Webhook",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
@@ -247,8 +236,8 @@ let package = Package(
             "FuzzChecks",
             [
                 "APNs", "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "BrokerFeatures",
-                "Credentials", "HermesClientCore", "HermesTesting", "LoginDocuments", "LoginTokens",
-                "MQTTCodec", "MQTTCore",
+                "Credentials", "HermesClientCore", "HermesTesting", "LineFiles", "Logins", "MQTTCodec",
+                "MQTTCore",
                 "OperatorConfiguration", "PlainText", "RequestText",
                 "Store", "Structures", "TLS", "Transport",
             ]),
@@ -258,8 +247,7 @@ let package = Package(
             [
                 "APNs", "Addresses", "AdminAPI", "AdminTLS", "Authorization", "BanFiles",
                 "BrokerAPI", "BrokerCore", "BrokerFeatures", "BrokerRuntime",
-                "CLinux", "ConfiguredFiles", "Credentials", "HTTPLogins", "LoginDocuments",
-                "LoginKeys", "LoginTokens",
+                "CLinux", "ConfiguredFiles", "Credentials", "LoginServices", "Logins",
                 "OperatorConfiguration", "OperatorLog", "PlainText", "Store", "SystemFiles", "TLS",
                 "Wakes", "Webhook",
                 .product(name: "Logging", package: "swift-log"),
@@ -276,7 +264,7 @@ let package = Package(
         tests("PlainTextTests", ["PlainText"]),
         tests("AddressesTests", ["Addresses"]),
         tests("SystemFilesTests", ["HermesTesting", "SystemFiles"]),
-        tests("RequestTextTests", ["HermesTesting", "RequestText"]),
+        tests("RequestTextTests", ["HermesTesting", "PlainText", "RequestText"]),
         tests("ArchitectureTests", []),
         tests("StructuresTests", ["Structures", "HermesTesting"]),
         tests("MQTTCodecTests", ["MQTTCodec", "HermesTesting"]),
@@ -317,7 +305,7 @@ let package = Package(
             "AdminAPITests",
             [
                 "Addresses", "AdminAPI", "AdminTLS", "BanFiles", "BrokerAPI", "CHermesProtos",
-                "Credentials", "MQTTCodec", "RequestText", "Structures",
+                "Credentials", "MQTTCodec", "PlainText", "RequestText", "Structures",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -327,19 +315,20 @@ let package = Package(
         tests("ConfigurationTests", ["BrokerAPI", "OperatorConfiguration"]),
         tests("AuthorizationTests", ["Authorization", "HermesTesting"]),
         tests(
-            "LoginTokensTests",
-            ["Authorization", "COpenSSL", "Credentials", "HermesTesting", "LoginTokens"]),
-        tests(
-            "LoginKeysTests",
-            ["LoginKeys", "LoginTokens", .product(name: "Logging", package: "swift-log")]),
-        tests("LoginDocumentsTests", ["Credentials", "LoginDocuments", "RequestText"]),
-        tests(
-            "HTTPLoginsTests",
+            "LoginsTests",
             [
-                "BrokerAPI", "Credentials", "HTTPLogins", "LoginDocuments",
+                "Authorization", "COpenSSL", "Credentials", "HermesTesting", "Logins", "PlainText",
+                "RequestText",
+            ]),
+        tests(
+            "LoginServicesTests",
+            [
+                "BrokerAPI", "Credentials", "LoginServices", "Logins",
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        tests("CredentialsTests", ["Credentials", "HermesTesting", "SystemFiles"]),
+        tests(
+            "CredentialsTests",
+            ["Credentials", "HermesTesting", "LineFiles", "PlainText", "SystemFiles"]),
         tests(
             "OperatorCLITests",
             [
@@ -353,6 +342,6 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
         tests("ExplanationsTests", ["BrokerAPI", "Explanations"]),
-        tests("HermesMessagesTests", ["CHermesProtos", "HermesMessages"]),
+        tests("HermesMessagesTests", ["CHermesProtos", "HermesMessages", "PlainText"]),
     ]
 )

@@ -50,17 +50,18 @@ let package = Package(
             ]),
         .systemLibrary(
             name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
-        module("Credentials", ["CArgon2", "COpenSSL", "PlainText", "SystemFiles"]),
+        module("LineFiles", ["PlainText", "SystemFiles"]),
+        module("Credentials", ["CArgon2", "COpenSSL", "LineFiles", "PlainText", "SystemFiles"]),
         module("Authorization", ["PlainText", "Structures", "SystemFiles"]),
         module("RequestText", ["PlainText"]),
         module(
-            "LoginTokens",
+            "Logins",
             [
                 "Authorization", "COpenSSL", "Credentials", "PlainText", "RequestText",
                 "SystemFiles",
             ]),
         .executableTarget(
-            name: "login-bench", dependencies: ["COpenSSL", "LoginTokens"],
+            name: "login-bench", dependencies: ["COpenSSL", "Logins"],
             swiftSettings: swiftSettings),
         .executableTarget(
             name: "store-bench",

@@ -54,14 +54,14 @@ let package = Package(
         module("RequestText", ["PlainText"]),
         .systemLibrary(
             name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
-        module("Credentials", ["CArgon2", "COpenSSL", "PlainText", "SystemFiles"]),
+        module("LineFiles", ["PlainText", "SystemFiles"]),
+        module("Credentials", ["CArgon2", "COpenSSL", "LineFiles", "PlainText", "SystemFiles"]),
         module(
-            "LoginTokens",
+            "Logins",
             [
                 "Authorization", "COpenSSL", "Credentials", "PlainText", "RequestText",
                 "SystemFiles",
             ]),
-        module("LoginDocuments", ["Authorization", "Credentials", "PlainText", "RequestText"]),
         module(
             "BrokerCore",
             [
@@ -82,8 +82,9 @@ let package = Package(
             "FuzzChecks",
             [
                 "APNs", "Authorization", "BrokerAPI", "BrokerCore", "Credentials",
-                "HermesClientCore", "HermesTesting", "LoginDocuments", "LoginTokens",
-                "MQTTCodec", "MQTTCore", "OperatorConfiguration", "PlainText", "RequestText", "Store", "Structures", "TLS", "Transport",
+                "HermesClientCore", "HermesTesting", "LineFiles", "Logins", "MQTTCodec", "MQTTCore",
+                "OperatorConfiguration", "PlainText", "RequestText", "Store", "Structures", "TLS",
+                "Transport",
             ]),
         // libFuzzer brings `main`; the one that SwiftPM wants of a program gets another name.
         .executableTarget(

@@ -35,7 +35,7 @@ package struct AppleAnswer: Equatable, Sendable {
         if status != 200, case .object(let members)? = try? JSONParser.parse(body) {
             for member in members {
                 switch (member.name, member.value) {
-                case ("reason", .string(let text)): reason = text
+                case ("reason", .string(let text)): reason = text.string
                 case ("timestamp", .number(let text)): timestamp = Int64(text)
                 default: continue
                 }

@@ -68,8 +68,8 @@ final class ProviderKey: Sendable {
     func token(keyID: String, teamID: String, issuedAt seconds: Int64) -> String? {
         let header = Array(#"{"alg":"ES256","kid":"\#(keyID)"}"#.utf8)
         let claims = Array(#"{"iss":"\#(teamID)","iat":\#(seconds)}"#.utf8)
-        let signed = Self.base64URL(header) + "." + Self.base64URL(claims)
-        return signature(of: Array(signed.utf8)).map { signed + "." + Self.base64URL($0) }
+        let signed = Base64.urlText(of: header) + "." + Base64.urlText(of: claims)
+        return signature(of: Array(signed.utf8)).map { signed + "." + Base64.urlText(of: $0) }
     }
 
     /// Both numbers of an ECDSA signature, in 32 bytes each.
@@ -93,20 +93,5 @@ final class ProviderKey: Sendable {
             }
             return isWhole ? numbers : nil
         }
-    }
-
-    /// Base 64 for names and URLs, without padding (RFC 4648, section 5).
-    static func base64URL(_ bytes: [UInt8]) -> String {
-        let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-        var text: [UInt8] = []
-        text.reserveCapacity(bytes.count * 4 / 3 + 3)
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = bytes[start..<min(start + 3, bytes.count)]
-            let bits = group.reduce(0) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - group.count))
-            for place in 0...group.count {
-                text.append(letters[Int(bits >> UInt32(18 - 6 * place)) & 63])
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
     }
 }

@@ -1,4 +1,5 @@
 import CNgHTTP2
+import PlainText
 
 /// The header fields of a request. Values are copied by nghttp2; names are of this program and
 /// live for ever.
@@ -39,8 +40,8 @@ package struct RequestFields {
             contentsOf: UnsafeBufferPointer(
                 start: prefix.utf8Start, count: prefix.utf8CodeUnitCount))
         for byte in bytes {
-            values.append(Self.digit(byte >> 4))
-            values.append(Self.digit(byte & 15))
+            values.append(Hexadecimal.digit(byte >> 4))
+            values.append(Hexadecimal.digit(byte))
         }
         fields.append(Field(name: name, value: begin..<values.count, isUnique: true))
     }
@@ -48,16 +49,9 @@ package struct RequestFields {
     /// Adds a field whose value is a UUID (RFC 9562, section 4).
     package mutating func add(_ name: StaticString, uuid: (high: UInt64, low: UInt64)) {
         let begin = values.count
-        for index in 0..<32 {
-            if [8, 12, 16, 20].contains(index) { values.append(UInt8(ascii: "-")) }
-            let half = index < 16 ? uuid.high : uuid.low
-            values.append(
-                Self.digit(UInt8(truncatingIfNeeded: half >> UInt64(60 - 4 * (index & 15))) & 15))
-        }
+        UUIDText.forEachByte(uuid.high, uuid.low) { values.append($0) }
         fields.append(Field(name: name, value: begin..<values.count, isUnique: true))
     }
-
-    private static func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
 
     package func withFields<Result>(
         _ body: (UnsafePointer<nghttp2_nv>?, Int) -> Result

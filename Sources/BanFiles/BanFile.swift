@@ -1,6 +1,6 @@
 import Addresses
 import BrokerAPI
-import Credentials
+import LineFiles
 import PlainText
 import RequestText
 
@@ -87,13 +87,13 @@ package struct BanLines: LineFormat {
 
     private static func parse(_ line: ArraySlice<UInt8>) throws(Complaint) -> Ban {
         guard let text = String(validating: line, as: UTF8.self) else { throw .notUTF8 }
-        let words = text.split { $0 == " " || $0 == "\t" }
+        let words = text.words
         guard words.count == 6 else { throw .wordCount(words.count) }
         guard let id = Ban.ID(words[0]) else { throw .id }
         guard let target = target(words[1]) else { throw .target(id) }
         guard let created = UTCTime(words[2]) else { throw .time(id) }
         let expires = UTCTime(words[3])
-        if expires == nil, words[3] != never { throw .time(id) }
+        if expires == nil, !words[3].hasBytes(of: never) { throw .time(id) }
         guard let author = decoded(words[4], after: authorPrefix),
             let reason = decoded(words[5], after: reasonPrefix)
         else { throw .words(id) }
@@ -109,12 +109,12 @@ package struct BanLines: LineFormat {
         if let name = decoded(word, after: userPrefix), !name.isEmpty {
             return .user(Array(name.utf8))
         }
-        guard word.hasPrefix(addressPrefix) else { return nil }
-        return IPNetwork(String(word.dropFirst(addressPrefix.count))).map(Ban.Target.network)
+        return word.text(after: addressPrefix)
+            .flatMap { IPNetwork(String($0)) }.map(Ban.Target.network)
     }
 
     private static func decoded(_ word: Substring, after prefix: String) -> String? {
-        word.hasPrefix(prefix) ? percentDecoded(word.dropFirst(prefix.count)) : nil
+        word.text(after: prefix).flatMap(percentDecoded)
     }
 
     package static func text(of ban: Ban) -> [UInt8] {

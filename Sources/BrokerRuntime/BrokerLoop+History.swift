@@ -2,6 +2,7 @@ import Addresses
 import BrokerAPI
 import BrokerCore
 import BrokerFeatures
+import PlainText
 import Structures
 import Transport
 
@@ -64,10 +65,10 @@ extension BrokerLoop {
         }
         if !lockouts.isEmpty {
             let networks = Set(addresses.map(\.prefix.text))
-            let users = Set(history.events.compactMap(\.userName))
+            let users = Set(history.events.compactMap(\.userName).map { ForeignText($0) })
             history.lockouts = currentLockouts.filter { lockout in
                 networks.contains(lockout.address)
-                    && lockout.userName.map { users.contains($0) } ?? true
+                    && lockout.userName.map { users.contains(ForeignText($0)) } ?? true
             }
         }
         return history

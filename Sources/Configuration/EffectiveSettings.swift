@@ -30,9 +30,9 @@ package struct EffectiveSettings: Sendable {
 
 extension EffectiveSettings {
     /// Why a key cannot be changed while the broker runs; `nil` when it can.
-    package static func refusal(ofChanging key: String) -> String? {
-        guard let setting = Setting.all.first(where: { $0.pattern == key }) else {
-            return "There is no key \"\(VisibleText.escaped(key, limit: 100))\"."
+    package static func refusal(ofChanging key: ForeignText) -> String? {
+        guard let setting = Setting.all.first(where: { key == ForeignText($0.pattern) }) else {
+            return "There is no key \"\(key.visible(limit: 100))\"."
         }
         return setting.isReloadable
             ? nil : "\(key) takes effect at a start only: change the file and start again."

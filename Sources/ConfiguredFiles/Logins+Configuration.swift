@@ -1,6 +1,5 @@
-import HTTPLogins
-import LoginKeys
-import LoginTokens
+import LoginServices
+import Logins
 import OperatorConfiguration
 
 extension TokenPolicy {
@@ -45,33 +44,31 @@ extension KeyURL {
     }
 }
 
-extension HermesConfiguration.Auth {
-    /// The source that decides about a login: the first that knows it. The password file also
-    /// decides about what nobody knows, so that such a name takes as long as a known one.
-    ///
-    /// - Parameters:
-    ///   - password: that of CONNECT; a token source knows whatever looks like a token.
-    ///   - isNamed: true when the client's certificate names it.
-    ///   - passed: the number of sources that do not know it, as they have said.
-    ///   - isKnown: true for a user of the password file; `nil` without a file.
-    /// - Returns: the source, and its place in ``order``, behind the last one for a file that decides
-    ///   about what nobody knows; `nil` when nobody knows the login, and there is no password file.
-    package func source(
-        for password: [UInt8], byCertificate isNamed: Bool, after passed: Int = 0,
-        isKnown: (() -> Bool)?
-    ) -> (source: Source, place: Int)? {
-        for (place, source) in order.enumerated().dropFirst(passed) {
-            switch source {
-            case .certificate where isNamed: return (.certificate, place)
-            case .jwt where jwt.isOn && TokenVerifier.isToken(password): return (.jwt, place)
-            case .file where isKnown?() == true: return (.file, place)
-            case .http where http.isOn: return (.http, place)
-            case .jwt, .file, .http, .certificate: continue
-            }
-        }
-        return isKnown == nil ? nil : (.file, order.count)
+extension LoginOrder {
+    /// The order that the configuration names. Only a certificate that has a place in `auth.sources`
+    /// counts as one that is set up.
+    package init(_ auth: HermesConfiguration.Auth, hasPasswordFile: Bool) {
+        var inUse: Set<Source> = []
+        if auth.jwt.isOn { inUse.insert(.jwt) }
+        if hasPasswordFile { inUse.insert(.file) }
+        if auth.http.isOn { inUse.insert(.http) }
+        if auth.sources.contains(.certificate) { inUse.insert(.certificate) }
+        self.init(auth.order.map { Source($0) }, inUse: inUse)
     }
+}
 
+extension LoginOrder.Source {
+    fileprivate init(_ source: HermesConfiguration.Auth.Source) {
+        switch source {
+        case .jwt: self = .jwt
+        case .file: self = .file
+        case .http: self = .http
+        case .certificate: self = .certificate
+        }
+    }
+}
+
+extension HermesConfiguration.Auth {
     /// False when a token for this user comes with the user name of another one. An empty one is
     /// that of nobody.
     package func accepts(userName: [UInt8], ofTokenFor user: String) -> Bool {

@@ -1,3 +1,5 @@
+import LineFiles
+
 /// The users who may connect, one a line: `name:$argon2id$v=19$m=...,t=...,p=...$salt$hash`.
 ///
 /// A file without users denies everyone.

@@ -1,4 +1,5 @@
 import CArgon2
+import PlainText
 
 /// An Argon2id hash with salt and parameters, in libargon2's encoding:
 /// `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`, base64 without padding.
@@ -36,12 +37,12 @@ package struct PasswordHash: Hashable, Sendable {
         guard text.count <= 512, let string = String(validating: text, as: UTF8.self) else {
             throw .notArgon2id
         }
-        let fields = string.split(separator: "$", omittingEmptySubsequences: false)
-        guard fields.count >= 2, fields[0].isEmpty, fields[1] == "argon2id" else {
+        let fields = string.parts(separator: "$")
+        guard fields.count >= 2, fields[0].isEmpty, fields[1].hasBytes(of: "argon2id") else {
             throw .notArgon2id
         }
         guard fields.count == 6 else { throw .fieldCount }
-        guard fields[2] == "v=\(ARGON2_VERSION_13.rawValue)" else { throw .version }
+        guard fields[2].hasBytes(of: "v=\(ARGON2_VERSION_13.rawValue)") else { throw .version }
         parameters = try Self.parseParameters(fields[3])
         guard let salt = Self.decodedByteCount(fields[4]),
             Self.acceptedSaltByteCount.contains(salt)
@@ -67,7 +68,7 @@ package struct PasswordHash: Hashable, Sendable {
     private static func parseParameters(
         _ field: Substring
     ) throws(PasswordHashSyntaxError) -> Argon2Parameters {
-        let parts = field.split(separator: ",", omittingEmptySubsequences: false)
+        let parts = field.parts(separator: ",")
         guard parts.count == 3,
             let memoryKiB = number(after: "m=", in: parts[0]),
             let iterations = number(after: "t=", in: parts[1]),
@@ -82,9 +83,9 @@ package struct PasswordHash: Hashable, Sendable {
 
     /// The decimal number after `name`, without sign and leading zero.
     private static func number(after name: String, in part: Substring) -> UInt32? {
-        guard part.hasPrefix(name) else { return nil }
-        let digits = part.dropFirst(name.count)
-        guard let value = UInt32(digits), String(value) == digits else { return nil }
+        guard let digits = part.text(after: name), let value = UInt32(digits),
+            String(value).hasBytes(of: digits)
+        else { return nil }
         return value
     }
 

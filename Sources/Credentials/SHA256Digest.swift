@@ -1,4 +1,5 @@
 import COpenSSL
+import PlainText
 
 /// A SHA-256 digest, of a secret that is random to begin with, or of what is no secret.
 ///
@@ -44,10 +45,7 @@ package struct SHA256Digest: Hashable, Sendable {
 
     /// 64 lower-case digits.
     package var hexadecimal: String {
-        [words.0, words.1, words.2, words.3].map { word in
-            let digits = String(word, radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }.joined()
+        [words.0, words.1, words.2, words.3].map { Hexadecimal.text(of: $0) }.joined()
     }
 
     /// The first 16 bytes, as a number.

@@ -78,9 +78,6 @@ package final class SigningSecret: Sendable {
         }
         // Only OpenSSL's configuration can disable it, and TLS would not work then either.
         precondition(result != nil, "libcrypto has no HMAC with SHA-256")
-        return code.map { byte in
-            let digits = String(byte, radix: 16)
-            return digits.count == 1 ? "0" + digits : digits
-        }.joined()
+        return Hexadecimal.text(of: code)
     }
 }

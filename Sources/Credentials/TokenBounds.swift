@@ -1,3 +1,5 @@
+import PlainText
+
 /// The bounds within which a token's owner may publish: topics, and messages per time.
 package struct TokenBounds: Sendable, Equatable {
     /// Most filters of a token.
@@ -89,7 +91,7 @@ package struct TokenRate: Hashable, Sendable, CustomStringConvertible {
 
     /// `nil` for a text that breaks the rules.
     package init?(_ text: some StringProtocol) {
-        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        let parts = text.parts(separator: "/")
         guard parts.count == 2, let unit = Unit(rawValue: String(parts[1])),
             parts[0].utf8.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int(parts[0]),
             (1...Self.maximumCount).contains(count)

@@ -1,3 +1,6 @@
+import LineFiles
+import PlainText
+
 /// The tokens of the HTTP API, one a line:
 /// `name scopes created expires sha256:digest`, such as
 /// `billing publish 2025-01-31T08:00:00Z never sha256:9f86...`, and behind that the bounds of
@@ -101,7 +104,7 @@ package struct TokenLines: LineFormat {
 
     private static func parse(_ line: ArraySlice<UInt8>) throws(Complaint) -> Entry {
         guard let text = String(validating: line, as: UTF8.self) else { throw .notUTF8 }
-        let fields = text.split { $0 == " " || $0 == "\t" }
+        let fields = text.words
         guard fields.count >= 5 else { throw .fieldCount(fields.count) }
         let name: TokenName
         do throws(TokenNameError) {
@@ -112,9 +115,9 @@ package struct TokenLines: LineFormat {
         guard let scopes = TokenScopes(parsing: fields[1]) else { throw .scopes(name) }
         guard let created = UTCTime(fields[2]) else { throw .time(name) }
         let expires = UTCTime(fields[3])
-        if expires == nil, fields[3] != never { throw .time(name) }
-        guard fields[4].hasPrefix(digestPrefix),
-            let digest = SHA256Digest(hexadecimal: fields[4].dropFirst(digestPrefix.count).utf8)
+        if expires == nil, !fields[3].hasBytes(of: never) { throw .time(name) }
+        guard let hexadecimal = fields[4].text(after: digestPrefix),
+            let digest = SHA256Digest(hexadecimal: hexadecimal.utf8)
         else { throw .digest(name) }
         guard let bounds = bounds(fields.dropFirst(5)) else { throw .bounds(name) }
         return Entry(
@@ -127,13 +130,12 @@ package struct TokenLines: LineFormat {
         var topics: [TokenTopic] = []
         var rate: TokenRate?
         for word in words {
-            if word.hasPrefix(topicPrefix) {
-                guard topics.count < TokenBounds.maximumTopicCount,
-                    let topic = TokenTopic(word.dropFirst(topicPrefix.count))
+            if let text = word.text(after: topicPrefix) {
+                guard topics.count < TokenBounds.maximumTopicCount, let topic = TokenTopic(text)
                 else { return nil }
                 topics.append(topic)
-            } else if word.hasPrefix(ratePrefix), rate == nil {
-                rate = TokenRate(word.dropFirst(ratePrefix.count))
+            } else if let text = word.text(after: ratePrefix), rate == nil {
+                rate = TokenRate(text)
                 if rate == nil { return nil }
             } else {
                 return nil

@@ -1,3 +1,5 @@
+import PlainText
+
 /// The name of a token in the token file, the log and the answers: 1 to 64 ASCII letters, digits,
 /// `.`, `_` and `-`, so that it can stand anywhere unescaped.
 package struct TokenName: Hashable, Sendable, CustomStringConvertible {
@@ -12,7 +14,7 @@ package struct TokenName: Hashable, Sendable, CustomStringConvertible {
         if text.isEmpty { throw .empty }
         guard text.utf8.count <= Self.maximumByteCount else { throw .tooLong }
         guard text.utf8.allSatisfy(Self.isAllowed) else { throw .forbiddenCharacter }
-        guard text != Self.admin.text else { throw .reserved }
+        guard !text.hasBytes(of: Self.admin.text) else { throw .reserved }
         self.text = String(text)
     }
 

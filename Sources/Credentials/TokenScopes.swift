@@ -1,3 +1,5 @@
+import PlainText
+
 /// A permission that a token can have.
 package enum TokenScope: String, CaseIterable, Hashable, Sendable {
     /// Publish messages.
@@ -28,7 +30,7 @@ package struct TokenScopes: Hashable, Sendable, CustomStringConvertible {
     /// Parses `publish,read`; `nil` for an unknown or repeated word, or for none.
     package init?(parsing text: some StringProtocol) {
         var granted: Set<TokenScope> = []
-        for word in text.split(separator: ",", omittingEmptySubsequences: false) {
+        for word in text.parts(separator: ",") {
             guard let scope = TokenScope(rawValue: String(word)), granted.insert(scope).inserted
             else { return nil }
         }

@@ -1,5 +1,6 @@
 import Authorization
 import BrokerAPI
+import PlainText
 
 /// Says in plain words what a client is doing, and why it may not have got a message.
 package struct Explanation {
@@ -153,7 +154,7 @@ package struct Explanation {
             lines.append(
                 "At QoS 0 a message is not kept while it is away, nor when it reads too slowly.")
         }
-        if best.filter.hasPrefix("$share/") {
+        if best.filter.begins(with: "$share/") {
             lines.append("The subscription is shared: another member may have got the message.")
         }
         return lines

@@ -1,4 +1,5 @@
 import BrokerAPI
+import PlainText
 
 /// Says in plain words what became of one message for one client.
 package struct MessageExplanation {
@@ -29,7 +30,7 @@ package struct MessageExplanation {
     package var topic: String? { receipt?.topic ?? queued?.topic }
 
     package var sentences: [String] {
-        if let receiver = receipt?.receivers?.first(where: { $0.clientID == clientID }) {
+        if let receiver = receipt?.receivers?.first(where: { $0.clientID.hasBytes(of: clientID) }) {
             return [words(of: receiver)]
         }
         if let queued { return [words(of: queued)] }

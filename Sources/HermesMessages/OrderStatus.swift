@@ -1,3 +1,5 @@
+import PlainText
+
 /// The state of an order; the raw value is the number on the wire (`hermes.v1.OrderStatus`).
 package enum OrderStatus: Int32, CaseIterable, Hashable, Sendable {
     case unspecified = 0
@@ -31,12 +33,12 @@ package enum OrderStatus: Int32, CaseIterable, Hashable, Sendable {
     /// Reads a status from its short or its full name; names are case-sensitive, as in proto3 JSON.
     ///
     /// - Throws: ``UnknownOrderStatus`` with the names that exist.
-    package init(name: String) throws(UnknownOrderStatus) {
-        for status in Self.allCases where name == status.shortName || name == status.fullName {
-            self = status
-            return
+    package init(name: ForeignText) throws(UnknownOrderStatus) {
+        let status = Self.allCases.first { status in
+            [status.shortName, status.fullName].contains { name == ForeignText($0) }
         }
-        throw UnknownOrderStatus()
+        guard let status else { throw UnknownOrderStatus() }
+        self = status
     }
 
     /// Reads a status from its number.

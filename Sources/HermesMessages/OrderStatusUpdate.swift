@@ -1,4 +1,5 @@
 import CHermesProtos
+import PlainText
 
 /// Tells that an order has reached a status (`hermes.v1.OrderStatusUpdate`).
 package struct OrderStatusUpdate: Hashable, Sendable {
@@ -9,14 +10,14 @@ package struct OrderStatusUpdate: Hashable, Sendable {
     package var reason: String
     /// UNIX time in milliseconds.
     package var updatedAtMs: Int64
-    package var details: [String: String]
+    package var details: [ForeignText: String]
 
     /// Media type of the encoded bytes, for ``Envelope/contentType``.
     package static let contentType = "application/protobuf; proto=hermes.v1.OrderStatusUpdate"
 
     package init(
         orderID: String, salesID: String, status: OrderStatus, reason: String = "",
-        updatedAtMs: Int64, details: [String: String] = [:]
+        updatedAtMs: Int64, details: [ForeignText: String] = [:]
     ) {
         self.orderID = orderID
         self.salesID = salesID
@@ -45,7 +46,7 @@ package struct OrderStatusUpdate: Hashable, Sendable {
         for (index, (key, value)) in details.sorted(by: { $0.key < $1.key }).enumerated() {
             let entry = arena.value(Hermes__V1__OrderStatusUpdate__DetailsEntry())
             hermes__v1__order_status_update__details_entry__init(entry)
-            entry.pointee.key = try arena.string(key, field: "details")
+            entry.pointee.key = try arena.string(key.string, field: "details")
             entry.pointee.value = try arena.string(value, field: "details")
             entries[index] = entry
         }

@@ -2,8 +2,8 @@
 ///
 /// User names, client identifiers, topics, paths and file contents come from others. Escaped are:
 /// control characters (C0, DEL, C1, so every ANSI sequence loses its escape), format characters
-/// (all bidirectional controls, zero-width characters, byte order mark), line and paragraph
-/// separators, private-use and unassigned code points, and the backslash itself, so that the result
+/// (all bidirectional controls, zero-width characters, byte order mark), letters and selectors that
+/// are shown as nothing, line and paragraph separators, private-use and unassigned code points, and the backslash itself, so that the result
 /// is unambiguous: `\n`, `\r`, `\t`, `\\`, `\u{1B}`; a byte of invalid UTF-8 becomes `\xFF`.
 package enum VisibleText {
     /// The text escaped. With a limit it is cut after that many Unicode scalars, and ends in `…`.
@@ -51,14 +51,14 @@ package enum VisibleText {
 
     /// The text escaped in quotation marks; those within it get a backslash.
     package static func quoted(_ text: String) -> String {
-        let parts = escaped(text).split(separator: "\"", omittingEmptySubsequences: false)
+        let parts = escaped(text).parts(separator: "\"")
         return "\"\(parts.joined(separator: "\\\""))\""
     }
 
     /// The same for text that its author has escaped already, such as the broker's explanations:
     /// backslashes stay single.
     package static func printable(_ text: String) -> String {
-        text.split(separator: "\\", omittingEmptySubsequences: false)
+        text.parts(separator: "\\")
             .map { escaped(String($0)) }
             .joined(separator: "\\")
     }
@@ -71,6 +71,8 @@ package enum VisibleText {
     /// True for every scalar that shows nothing of its own, or changes how others are shown.
     package static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7F }
+        // Letters that are shown as nothing, such as the Hangul filler U+3164, and selectors.
+        if scalar.properties.isDefaultIgnorableCodePoint { return true }
         return switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse,
             .unassigned:

@@ -55,7 +55,7 @@ package struct JSONParser {
         switch byte {
         case UInt8(ascii: "{"): return .object(try object(depth: depth))
         case UInt8(ascii: "["): return .array(try array(depth: depth))
-        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: "\""): return .string(ForeignText(try string()))
         case UInt8(ascii: "t"): return try literal("true", .bool(true))
         case UInt8(ascii: "f"): return try literal("false", .bool(false))
         case UInt8(ascii: "n"): return try literal("null", .null)
@@ -76,7 +76,7 @@ package struct JSONParser {
             guard current == UInt8(ascii: "\"") else {
                 throw failure("expected a member name in double quotes, found \(shown(current))")
             }
-            let name = try string()
+            let name = ForeignText(try string())
             guard names.insert(name, in: members) else {
                 throw failure("\"\(name.visible())\" occurs twice in one object", at: start)
             }
@@ -96,10 +96,10 @@ package struct JSONParser {
     /// The names of one object; searched linearly while there are few.
     private struct MemberNames {
         private static let few = 16
-        private var all: Set<String> = []
+        private var all: Set<ForeignText> = []
 
         /// False when `members` contain `name` already.
-        mutating func insert(_ name: String, in members: [JSONMember]) -> Bool {
+        mutating func insert(_ name: ForeignText, in members: [JSONMember]) -> Bool {
             guard members.count >= Self.few else { return !members.contains { $0.name == name } }
             if members.count == Self.few { all = Set(members.map(\.name)) }
             return all.insert(name).inserted

@@ -1,3 +1,5 @@
+import PlainText
+
 /// A parsed JSON value (RFC 8259).
 ///
 /// Numbers keep their text, because a `Double` would lose digits of 64-bit integers. Members keep
@@ -6,7 +8,7 @@ package enum JSONValue: Equatable, Sendable {
     case null
     case bool(Bool)
     case number(String)
-    case string(String)
+    case string(ForeignText)
     case array([JSONValue])
     case object([JSONMember])
 
@@ -25,10 +27,10 @@ package enum JSONValue: Equatable, Sendable {
 
 /// A name and its value.
 package struct JSONMember: Equatable, Sendable {
-    package var name: String
+    package var name: ForeignText
     package var value: JSONValue
 
-    package init(name: String, value: JSONValue) {
+    package init(name: ForeignText, value: JSONValue) {
         self.name = name
         self.value = value
     }

@@ -1,7 +1,9 @@
+import PlainText
+
 /// One name and value of a query (`a=1&b=2`), decoded.
 package struct QueryItem: Equatable {
-    package let name: String
-    package let value: String
+    package let name: ForeignText
+    package let value: ForeignText
 
     /// Reads `name=value`, or `name` alone.
     ///
@@ -12,8 +14,8 @@ package struct QueryItem: Equatable {
         guard let name = percentDecoded(Substring(bytes[..<end])),
             let value = percentDecoded(Substring(bytes[end...].dropFirst()))
         else { return nil }
-        self.name = name
-        self.value = value
+        self.name = ForeignText(name)
+        self.value = ForeignText(value)
     }
 
     /// The items of a query, still encoded; empty ones are passed over.

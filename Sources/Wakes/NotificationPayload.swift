@@ -66,7 +66,7 @@ package enum NotificationPayload {
         var count = 0
         for scalar in wake.topic.unicodeScalars {
             switch scalar {
-            case "\u{0}"..."\u{1F}": count += 6
+            case "\u{0}"..."\u{1F}", "\u{7F}": count += 6
             case "\"", "\\": count += 2
             default: count += UTF8.width(scalar)
             }

@@ -1,4 +1,5 @@
 import BrokerAPI
+import PlainText
 import RequestText
 
 extension Wake {
@@ -8,7 +9,8 @@ extension Wake {
             case .object(let members)? = try? JSONParser.parse(payload)
         else { return [] }
         return names.compactMap { name in
-            guard let member = members.first(where: { $0.name == name }) else { return nil }
+            let wanted = ForeignText(name)
+            guard let member = members.first(where: { $0.name == wanted }) else { return nil }
             switch member.value {
             case .string, .number, .bool: return (name, member.value)
             case .null, .array, .object: return nil
@@ -18,15 +20,6 @@ extension Wake {
 
     /// The name of the notification in its usual form, 8-4-4-4-12 hexadecimal digits.
     var notificationName: String {
-        let digits = [notificationID.high, notificationID.low].map { word in
-            let text = String(word, radix: 16)
-            return String(repeating: "0", count: 16 - text.count) + text
-        }.joined()
-        var name = ""
-        for (place, digit) in digits.enumerated() {
-            if [8, 12, 16, 20].contains(place) { name += "-" }
-            name.append(digit)
-        }
-        return name
+        UUIDText.text(high: notificationID.high, low: notificationID.low)
     }
 }

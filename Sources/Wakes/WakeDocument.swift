@@ -1,4 +1,5 @@
 import BrokerAPI
+import RequestText
 
 /// The JSON of a wake for the operator's webhook (docs/push.md).
 enum WakeDocument {

@@ -1,5 +1,6 @@
 import AdminAPI
 import BrokerAPI
+import PlainText
 import Synchronization
 
 /// The configuration of the running broker: what is in force, reloads, and changes at run time.
@@ -15,7 +16,7 @@ final class ConfigurationInForce: ConfigurationControl {
 
     var settings: [ConfiguredSetting] { state.withLock { $0.settings } }
 
-    func change(_ values: [String: String?]) -> [String] {
+    func change(_ values: [ForeignText: String?]) -> [String] {
         state.withLock { $0.change(values) }
     }
 }

@@ -2,6 +2,7 @@ import BrokerAPI
 import Logging
 import OperatorConfiguration
 import OperatorLog
+import PlainText
 
 /// Reads the configuration and its files again at SIGHUP. All are checked first and then replaced
 /// together; after any error the running configuration stays.
@@ -51,11 +52,12 @@ struct Reload: Sendable {
 
     /// Gives keys other values until the next start; `nil` gives a key back its configured one. All
     /// or nothing: returns the problems.
-    mutating func change(_ values: [String: String?]) -> [String] {
+    mutating func change(_ values: [ForeignText: String?]) -> [String] {
         let refused = values.keys.sorted().compactMap { EffectiveSettings.refusal(ofChanging: $0) }
         guard refused.isEmpty else { return refused }
         let former = loader.runTime
-        for (key, value) in values { loader.runTime[key] = value }
+        // Each is a key of the configuration, as the refusals above have found.
+        for (key, value) in values { loader.runTime[key.string] = value }
         let problems = run()
         if !problems.isEmpty { loader.runTime = former }
         return problems

@@ -9,7 +9,7 @@ import BrokerAPI
 import ConfiguredFiles
 import Credentials
 import Glibc
-import HTTPLogins
+import LoginServices
 import Logging
 import OperatorConfiguration
 import OperatorLog

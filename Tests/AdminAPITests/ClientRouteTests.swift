@@ -97,7 +97,7 @@ struct ClientRouteTests {
                 Array(try server.request("GET", "/v1/clients").text.utf8))
             let listed = try #require(list["clients"]?.elements?.first?.members)
             #expect(!listed.isEmpty)
-            for member in listed { #expect(alone[member.name] == member.value) }
+            for member in listed { #expect(alone[member.name.string] == member.value) }
             #expect(alone["summary"] == nil && alone["subscription_list"] != nil)
         }
     }

@@ -1,3 +1,4 @@
+import PlainText
 import RequestText
 import Testing
 
@@ -35,7 +36,8 @@ struct OpenAPIModel {
         (root["paths"]?.members ?? []).flatMap { path in
             (path.value.members ?? []).map { method in
                 Operation(
-                    method: method.name.uppercased(), path: path.name, content: method.value)
+                    method: method.name.string.uppercased(), path: path.name.string,
+                    content: method.value)
             }
         }
     }
@@ -67,7 +69,9 @@ struct OpenAPIModel {
         let isOpen = schema["properties"] == nil && schema["additionalProperties"] == nil
         for member in isOpen ? [] : value.members ?? [] {
             let inside = "\(place).\(member.name)"
-            guard let schema = schema["properties"]?[member.name] ?? schema["additionalProperties"]
+            guard
+                let schema = schema["properties"]?[member.name.string]
+                    ?? schema["additionalProperties"]
             else {
                 misfits.append("\(inside) is not described")
                 continue
@@ -84,11 +88,11 @@ struct OpenAPIModel {
 }
 
 extension JSONValue {
-    subscript(name: String) -> JSONValue? { members?.first { $0.name == name }?.value }
+    subscript(name: String) -> JSONValue? { members?.first { $0.name == ForeignText(name) }?.value }
 
     var members: [JSONMember]? { if case .object(let members) = self { members } else { nil } }
     var elements: [JSONValue]? { if case .array(let elements) = self { elements } else { nil } }
-    var text: String? { if case .string(let text) = self { text } else { nil } }
+    var text: String? { if case .string(let text) = self { text.string } else { nil } }
 
     var integer: Int? {
         if case .number(let text) = self { Int(text) } else { nil }

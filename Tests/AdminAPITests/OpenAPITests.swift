@@ -2,6 +2,7 @@ import BanFiles
 import BrokerAPI
 import HermesMessages
 import Logging
+import PlainText
 import RequestText
 import Testing
 
@@ -36,7 +37,9 @@ struct OpenAPITests {
                 case .scope(let scope):
                     [
                         .object([
-                            JSONMember(name: "token", value: .array([.string(scope.rawValue)]))
+                            JSONMember(
+                                name: "token", value: .array([.string(ForeignText(scope.rawValue))])
+                            )
                         ])
                     ]
                 }
@@ -163,7 +166,7 @@ struct OpenAPITests {
             ("UserOrder", UserOrder.fields), ("UserLine", UserOrder.fieldsOfLine),
         ] {
             let documented = try document.schema(schema)["properties"]?.members ?? []
-            #expect(Set(documented.map(\.name)) == Set(known.names), "\(schema)")
+            #expect(Set(documented.map(\.name.string)) == Set(known.names), "\(schema)")
         }
         let reason = try document.schema("BanRequest")["properties"]?["reason"]
         #expect(reason?["maxLength"]?.integer == BanFile.maximumReasonBytes)
@@ -188,7 +191,7 @@ struct OpenAPITests {
                 ("/v1/bans", "BanRequest", BanRoutes.fields),
             ] {
                 let documented = try document.schema(schema)["properties"]?.members ?? []
-                #expect(Set(documented.map(\.name)) == Set(known.names), "\(schema)")
+                #expect(Set(documented.map(\.name.string)) == Set(known.names), "\(schema)")
                 for field in documented {
                     let response = try server.post(target, json: #"{"\#(field.name)": null}"#)
                     // Rejected for a missing field, and not for an unknown one.

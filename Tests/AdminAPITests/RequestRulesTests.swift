@@ -40,6 +40,25 @@ struct RequestRulesTests {
         }
     }
 
+    @Test(
+        "a whole URL as target is refused unless its host is that of Host",
+        arguments: [
+            ("http://localhost:8080/healthz", "localhost:8080", 200),
+            ("http://LOCALHOST/healthz", "localhost", 200),
+            ("http://other.example/healthz", "localhost", 400),
+            ("http://localhost:1/healthz", "localhost:2", 400),
+            ("https://user@localhost/healthz", "localhost", 400),
+            ("http://other.example", "localhost", 400),
+            ("http://?http://localhost/healthz", "localhost", 400),
+        ])
+    func absoluteTargets(target: String, host: String, status: Int) async throws {
+        try await TestServer.run { server in
+            let connection = try server.connect()
+            try connection.send("GET \(target) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+            #expect(try connection.readResponse().status == status)
+        }
+    }
+
     @Test("a target that is no path is refused")
     func noPath() async throws {
         try await TestServer.run { server in

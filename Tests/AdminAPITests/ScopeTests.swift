@@ -1,6 +1,7 @@
 import Credentials
 import Glibc
 import Hummingbird
+import PlainText
 import RequestText
 import Testing
 

@@ -1,5 +1,6 @@
 import AdminAPI
 import BrokerAPI
+import PlainText
 import Synchronization
 
 /// A configuration of two keys, of which one can be changed.
@@ -16,12 +17,12 @@ final class StubConfiguration: ConfigurationControl {
         }
     }
 
-    func change(_ changes: [String: String?]) -> [String] {
+    func change(_ changes: [ForeignText: String?]) -> [String] {
         guard changes.keys.allSatisfy({ $0 == "limits.queue_messages" }) else {
             return ["Another key takes effect at a start only."]
         }
         values.withLock { values in
-            for (key, value) in changes { values[key] = value ?? "1000" }
+            for (key, value) in changes { values[key.string] = value ?? "1000" }
         }
         return []
     }

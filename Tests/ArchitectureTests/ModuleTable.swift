@@ -37,7 +37,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow("CYAML"),
 
         // Small modules without MQTT.
-        ModuleRow("PlainText"),
+        ModuleRow("PlainText", outside: "Glibc"),
         ModuleRow("Addresses", outside: "Glibc"),
         ModuleRow("SystemFiles", own: "PlainText", outside: "Glibc"),
         ModuleRow("Structures"),
@@ -61,8 +61,9 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "Store", own: "CChecksum CLinux CSQLite PlainText Structures SystemFiles Threads",
             outside: "Glibc Synchronization"),
+        ModuleRow("LineFiles", own: "PlainText SystemFiles", outside: "Glibc"),
         ModuleRow(
-            "Credentials", own: "CArgon2 COpenSSL PlainText SystemFiles",
+            "Credentials", own: "CArgon2 COpenSSL LineFiles PlainText SystemFiles",
             outside: "Glibc Synchronization"),
         ModuleRow("Authorization", own: "PlainText Structures SystemFiles", outside: "Glibc"),
         ModuleRow(
@@ -76,9 +77,9 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
                 Synchronization
                 """),
         ModuleRow("RequestText", own: "PlainText", outside: "Glibc"),
-        ModuleRow("BanFiles", own: "Addresses BrokerAPI Credentials PlainText RequestText"),
+        ModuleRow("BanFiles", own: "Addresses BrokerAPI LineFiles PlainText RequestText"),
         ModuleRow(
-            "LoginTokens",
+            "Logins",
             own: "Authorization COpenSSL Credentials PlainText RequestText SystemFiles",
             outside: "Glibc Synchronization"),
         ModuleRow(
@@ -91,26 +92,21 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "Wakes", own: "APNs BrokerAPI CLinux OperatorLog PlainText RequestText Webhook",
             outside: "Logging Synchronization"),
         ModuleRow(
-            "LoginKeys", own: "AdminTLS LoginTokens OperatorLog PlainText SystemFiles",
-            outside: "AsyncHTTPClient Logging NIOCore NIOPosix NIOSSL Synchronization"),
-        ModuleRow(
-            "LoginDocuments", own: "Authorization Credentials PlainText RequestText"),
-        ModuleRow(
-            "HTTPLogins",
+            "LoginServices",
             own: """
-                AdminTLS Authorization BrokerAPI Credentials LoginDocuments OperatorLog PlainText \
+                AdminTLS Authorization BrokerAPI Credentials Logins OperatorLog PlainText \
                 SystemFiles
                 """,
             outside: "AsyncHTTPClient Logging NIOCore NIOPosix NIOSSL Synchronization"),
         ModuleRow(
             "ConfiguredFiles",
             own: """
-                APNs AdminTLS Credentials HTTPLogins LoginKeys LoginTokens OperatorConfiguration PlainText \
+                APNs AdminTLS Credentials LoginServices Logins OperatorConfiguration PlainText \
                 SystemFiles TLS Webhook
                 """,
             outside: "Glibc"),
-        ModuleRow("HermesMessages", own: "CHermesProtos"),
-        ModuleRow("Explanations", own: "Authorization BrokerAPI"),
+        ModuleRow("HermesMessages", own: "CHermesProtos PlainText"),
+        ModuleRow("Explanations", own: "Authorization BrokerAPI PlainText"),
 
         // The data plane, the admin plane, and the programs.
         ModuleRow(
@@ -125,7 +121,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "BrokerRuntime",
             own: """
                 Addresses Authorization BrokerAPI BrokerCore BrokerFeatures CLinux MQTTCodec MQTTCore \
-                OperatorLog Store Structures SystemFiles TLS Threads Transport
+                OperatorLog PlainText Store Structures SystemFiles TLS Threads Transport
                 """,
             outside: "Glibc Logging Synchronization"),
         ModuleRow(
@@ -143,8 +139,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "OperatorCLI",
             own: """
                 APNs Addresses AdminTLS Authorization BanFiles BrokerAPI ConfiguredFiles \
-                Credentials Explanations HTTPLogins LoginDocuments LoginKeys LoginTokens \
-                OperatorConfiguration PlainText Store SystemFiles \
+                Credentials Explanations LoginServices Logins OperatorConfiguration PlainText Store SystemFiles \
                 TLS Webhook
                 """,
             outside: """
@@ -156,8 +151,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             own: """
                 APNs Addresses AdminAPI AdminTLS Authorization BanFiles BrokerAPI BrokerCore \
                 BrokerFeatures BrokerRuntime \
-                CLinux ConfiguredFiles Credentials HTTPLogins LoginDocuments LoginKeys LoginTokens \
-                OperatorConfiguration \
+                CLinux ConfiguredFiles Credentials LoginServices Logins OperatorConfiguration \
                 OperatorLog PlainText Store SystemFiles TLS Wakes Webhook
                 """,
             outside: "ArgumentParser Glibc Logging Synchronization UnixSignals"),
@@ -172,7 +166,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
     static let foldersOfShortFiles = [
         "Client/Sources/HermesClientCore", "Sources/AdminAPI", "Sources/Authorization",
         "Sources/BrokerAPI", "Sources/BrokerCore", "Sources/BrokerFeatures",
-        "Sources/Configuration", "Sources/LoginTokens", "Sources/MQTTCodec", "Sources/MQTTCore",
+        "Sources/Configuration", "Sources/LoginServices", "Sources/Logins", "Sources/MQTTCodec",
+        "Sources/MQTTCore",
         "Sources/OperatorCLI",
         "Sources/OperatorLog",
         "Sources/Structures", "Sources/TLS", "Sources/Threads", "Sources/Wakes", "Sources/Webhook",

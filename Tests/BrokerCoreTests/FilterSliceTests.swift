@@ -112,6 +112,26 @@ struct FilterSliceTests {
         #expect(link.shard.pool.bytesInUse <= before)
     }
 
+    /// Filters of a kilobyte that a client chose took a String's sort minutes, on the shard's thread.
+    @Test("filters of combining marks are listed by their bytes, at their length's cost")
+    func marks() throws {
+        let marks =
+            String(repeating: "\u{301}", count: 15_000)
+            + String(repeating: "\u{316}", count: 15_000)
+        let filters = (0..<8).map { "\($0)\(marks)" }
+        let link = ShardLink()
+        let client = try link.connect("client")
+        link.receive(client, try subscribe(filters.reversed()).encoded())
+        for _ in 0..<10 { link.turnOnce() }
+        let time = ContinuousClock().measure {
+            let detail = link.shard.client("client") { _ in "" }
+            #expect(
+                detail?.subscriptionList.map { Array($0.filter.utf8) }
+                    == filters.map { Array($0.utf8) })
+        }
+        #expect(time < .seconds(10), "\(time)")
+    }
+
     @Test("malformed filters at the end of a packet close the connection before any is granted")
     func malformed() throws {
         let link = ShardLink()

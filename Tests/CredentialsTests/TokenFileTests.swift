@@ -1,3 +1,4 @@
+import PlainText
 import Testing
 
 @testable import Credentials
@@ -195,29 +196,6 @@ struct TokenPartTests {
         for text in ["", "Publish", "publish read", "all"] {
             #expect(TokenScopes(parsing: text) == nil)
         }
-    }
-
-    @Test(
-        "times read back as they are written",
-        arguments: [
-            ("1970-01-01T00:00:00Z", 0), ("2025-01-31T08:00:00Z", 1_738_310_400),
-            ("2024-02-29T23:59:59Z", 1_709_251_199), ("9999-12-31T23:59:59Z", 253_402_300_799),
-        ] as [(String, Int64)])
-    func times(text: String, seconds: Int64) throws {
-        #expect(try #require(UTCTime(text)).unixSeconds == seconds)
-        #expect(UTCTime(clamping: seconds).description == text)
-    }
-
-    @Test(
-        "other text is no time",
-        arguments: [
-            "", "2025-01-31", "2025-01-31T08:00:00", "2025-01-31T08:00:00z", "2025-01-31 08:00:00Z",
-            "2025-02-29T08:00:00Z", "2025-13-01T08:00:00Z", "2025-01-31T24:00:00Z",
-            "2025-01-31T08:60:00Z", "1969-12-31T23:59:59Z", "2025-01-31T08:00:0 Z",
-            "aaaa-aa-aaTaa:aa:aaZ", "2025-01-31T08:00:00+", "-025-01-31T08:00:00Z",
-        ])
-    func wrongTimes(text: String) {
-        #expect(UTCTime(text) == nil)
     }
 
     @Test("secrets are 43 characters that need no escape anywhere, and never the same")

@@ -1,4 +1,5 @@
 import CHermesProtos
+import PlainText
 import Testing
 
 @testable import HermesMessages
@@ -107,10 +108,11 @@ struct EncodingTests {
         #expect(unpacked.pointee.status.rawValue == 3)
         #expect(String(cString: unpacked.pointee.reason) == update.reason)
         #expect(unpacked.pointee.updated_at_ms == update.updatedAtMs)
-        var details: [String: String] = [:]
+        var details: [ForeignText: String] = [:]
         for index in 0..<unpacked.pointee.n_details {
             let entry = try #require(unpacked.pointee.details[index])
-            details[String(cString: entry.pointee.key)] = String(cString: entry.pointee.value)
+            details[ForeignText(String(cString: entry.pointee.key))] = String(
+                cString: entry.pointee.value)
         }
         #expect(details == update.details)
     }

@@ -1,3 +1,4 @@
+import PlainText
 import Testing
 
 @testable import HermesMessages
@@ -13,8 +14,8 @@ struct OrderStatusTests {
             ("FUNDED", .funded, 7), ("CANCELLED", .cancelled, 8),
         ] as [(String, OrderStatus, Int64)])
     func names(name: String, status: OrderStatus, number: Int64) throws {
-        #expect(try OrderStatus(name: name) == status)
-        #expect(try OrderStatus(name: "ORDER_STATUS_" + name) == status)
+        #expect(try OrderStatus(name: ForeignText(name)) == status)
+        #expect(try OrderStatus(name: ForeignText("ORDER_STATUS_" + name)) == status)
         #expect(try OrderStatus(number: number) == status)
         #expect(status.shortName == name)
         #expect(Int64(status.rawValue) == number)
@@ -24,7 +25,7 @@ struct OrderStatusTests {
         "an unknown name is refused, in whatever way it differs",
         arguments: ["", "approved", "APPROVED ", "ORDER_STATUS_", "ORDER_STATUS_PAID", "4"])
     func unknownNames(name: String) {
-        #expect(throws: UnknownOrderStatus()) { try OrderStatus(name: name) }
+        #expect(throws: UnknownOrderStatus()) { try OrderStatus(name: ForeignText(name)) }
     }
 
     @Test("an unknown number is refused", arguments: [-1, 9, Int64.max, Int64.min, 1 << 32])

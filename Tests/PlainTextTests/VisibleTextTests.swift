@@ -17,6 +17,8 @@ struct VisibleTextTests {
             ("\0\u{7}", "\\u{0}\\u{7}"),
             ("\u{200B}\u{200F}\u{202A}\u{2069}", "\\u{200B}\\u{200F}\\u{202A}\\u{2069}"),
             ("\u{2029}\u{E000}\u{E0041}", "\\u{2029}\\u{E000}\\u{E0041}"),
+            ("a\u{3164}b\u{115F}\u{FFA0}", "a\\u{3164}b\\u{115F}\\u{FFA0}"),
+            ("\u{34F}\u{FE0F}\u{17B4}", "\\u{34F}\\u{FE0F}\\u{17B4}"),
             ("plain 销 🚚 é", "plain 销 🚚 é"),
         ])
     func escapes(text: String, expected: String) {
@@ -53,5 +55,11 @@ struct VisibleTextTests {
     func quoting() {
         #expect(VisibleText.quoted("a\"b\\\n\"") == #""a\"b\\\n\"""#)
         #expect(VisibleText.printable("\\u{1B} \u{1B}") == "\\u{1B} \\u{1B}")
+    }
+
+    @Test("a quotation mark stays one when a combining mark follows it")
+    func quotingBeforeMarks() {
+        let quoted = VisibleText.quoted("a\"\u{301}b")
+        #expect(quoted.unicodeScalars.elementsEqual("\"a\\\"\u{301}b\"".unicodeScalars))
     }
 }

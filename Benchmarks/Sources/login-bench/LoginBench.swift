@@ -1,5 +1,5 @@
 import Glibc
-import LoginTokens
+import Logins
 
 /// Measures what the verification of a token costs: in full, by algorithm, and remembered.
 ///

@@ -38,7 +38,7 @@ extension HermesClient {
         /// `application/json`; `nil` for every other message.
         public var json: String? {
             guard let envelope else { return nil }
-            if envelope.contentType.hasPrefix("application/json") {
+            if envelope.contentType.utf8.starts(with: "application/json".utf8) {
                 return String(decoding: envelope.payload, as: UTF8.self)
             }
             return OrderStatusReader.update(

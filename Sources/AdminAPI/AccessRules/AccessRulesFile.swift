@@ -49,7 +49,7 @@ package final class AccessRulesFile: Sendable {
     /// - Returns: The new text, and the number of rules.
     /// - Throws: ``Problem`` that names every malformed line; nothing has changed then.
     func replace(
-        with contents: [UInt8], ifMatch expected: [Substring]?
+        with contents: [UInt8], ifMatch expected: [ForeignText]?
     ) async throws(Problem) -> (text: Text, rules: Int) {
         let count = try await onFile { [path, putInForce] () throws(Problem) in
             do throws(AccessRulesError) {
@@ -74,7 +74,7 @@ package final class AccessRulesFile: Sendable {
     }
 
     private static func write(
-        _ contents: [UInt8], to path: String, _ expected: [Substring]?
+        _ contents: [UInt8], to path: String, _ expected: [ForeignText]?
     ) throws(Problem) {
         do throws(WholeFile.Failure) {
             try WholeFile.checkLink(path)
@@ -93,7 +93,7 @@ package final class AccessRulesFile: Sendable {
         ) { (target) throws(Problem) -> (contents: [UInt8]?, result: Void) in
             guard let expected else { return (contents, ()) }
             let present = try read(target)
-            guard expected.contains("*") || expected.contains(Substring(present.tag)) else {
+            guard expected.contains("*") || expected.contains(ForeignText(present.tag)) else {
                 throw Problem(
                     .rulesChanged,
                     "The access rules have changed meanwhile: their ETag is \(present.tag) now.",

@@ -10,3 +10,8 @@ extension Collection<UInt8> {
         }
     }
 }
+
+extension Sequence<UInt8> {
+    /// The bytes with small letters for the capitals of ASCII; a host has no others.
+    var lowercasedASCII: [UInt8] { map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 } }
+}

@@ -1,4 +1,5 @@
 import Glibc
+import PlainText
 import Synchronization
 
 /// The value of the `Date` header (RFC 9110, section 5.6.7), formatted at most once a second.
@@ -15,21 +16,18 @@ final class HTTPDate: Sendable {
     }
 
     static func text(unixSeconds: Int) -> String {
-        var seconds: time_t = unixSeconds
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
+        let time = CivilTime(unixSeconds: Int64(unixSeconds))
         let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
         let months = [
             "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
         ]
-        let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map(twoDigits)
-        return "\(days[Int(parts.tm_wday)]), \(twoDigits(parts.tm_mday)) "
-            + "\(months[Int(parts.tm_mon)]) \(1900 + parts.tm_year) "
-            + clock.joined(separator: ":") + " GMT"
-    }
-
-    private static func twoDigits(_ number: Int32) -> String {
-        number < 10 ? "0\(number)" : "\(number)"
+        var text = Array("\(days[Int(time.weekday)]), ".utf8)
+        CivilTime.append(time.day, 2, to: &text)
+        text += Array(" \(months[Int(time.month) - 1]) ".utf8)
+        CivilTime.append(time.year, 4, to: &text)
+        text.append(UInt8(ascii: " "))
+        time.appendClock(to: &text)
+        return String(decoding: text, as: UTF8.self) + " GMT"
     }
 }
 

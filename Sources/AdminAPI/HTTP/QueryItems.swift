@@ -4,7 +4,7 @@ import RequestText
 
 /// The query parameters of a request, decoded and checked against those of its route.
 struct QueryItems: Equatable {
-    private var values: [String: String] = [:]
+    private var values: [ForeignText: ForeignText] = [:]
 
     /// - Parameters:
     ///   - text: The text after the `?`; `nil` or empty for none.
@@ -30,7 +30,7 @@ struct QueryItems: Equatable {
                     "The query item \"\(String(encoded).visible())\" is not percent-encoded UTF-8.",
                     fix: "Write every byte outside letters, digits, `-`, `.`, `_` and `~` as %XX.")
             }
-            guard known.contains(item.name) else {
+            guard known.contains(where: { item.name == ForeignText($0) }) else {
                 let list = known.isEmpty ? "none" : known.joined(separator: ", ")
                 throw Problem(
                     .invalidQuery,
@@ -41,23 +41,23 @@ struct QueryItems: Equatable {
             guard values.updateValue(item.value, forKey: item.name) == nil else {
                 throw Problem(
                     .invalidQuery, "The query parameter \(item.name) is given twice.",
-                    field: item.name, fix: "Give it once.")
+                    field: item.name.string, fix: "Give it once.")
             }
         }
     }
 
-    subscript(name: String) -> String? { values[name] }
+    subscript(name: ForeignText) -> String? { values[name]?.string }
 
-    func required(_ name: String, example: String) throws(Problem) -> String {
+    func required(_ name: ForeignText, example: String) throws(Problem) -> String {
         guard let value = values[name] else {
             throw Problem(
-                .invalidQuery, "The query parameter \(name) is missing.", field: name,
+                .invalidQuery, "The query parameter \(name) is missing.", field: name.string,
                 fix: "Add ?\(name)=\(example) to the URL.")
         }
-        return value
+        return value.string
     }
 
-    func bool(_ name: String) throws(Problem) -> Bool? {
+    func bool(_ name: ForeignText) throws(Problem) -> Bool? {
         switch values[name] {
         case nil: return nil
         case "true": return true
@@ -66,39 +66,41 @@ struct QueryItems: Equatable {
             throw Problem(
                 .invalidQuery,
                 "The query parameter \(name) is \"\(value.visible())\"; it must be true or false.",
-                field: name, fix: "Write \(name)=true or \(name)=false.")
+                field: name.string, fix: "Write \(name)=true or \(name)=false.")
         }
     }
 
-    func integer(_ name: String, in range: ClosedRange<Int64>) throws(Problem) -> Int64? {
+    func integer(_ name: ForeignText, in range: ClosedRange<Int64>) throws(Problem) -> Int64? {
         guard let value = values[name] else { return nil }
-        guard value.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(value),
+        guard value.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let number = Int64(value.string),
             range.contains(number)
         else {
             throw Problem(
                 .invalidQuery,
                 "The query parameter \(name) is \"\(value.visible())\"; it must be a whole number "
                     + "from \(range.lowerBound) to \(range.upperBound).",
-                field: name, fix: "Write it in digits alone, as in \(name)=\(range.lowerBound).")
+                field: name.string,
+                fix: "Write it in digits alone, as in \(name)=\(range.lowerBound).")
         }
         return number
     }
 
     /// A parameter that is one of some words; `nil` when it is not given.
-    func choice(_ name: String, of words: [String]) throws(Problem) -> String? {
+    func choice(_ name: ForeignText, of words: [String]) throws(Problem) -> String? {
         guard let value = values[name] else { return nil }
-        guard words.contains(value) else {
+        guard let word = words.first(where: { value == ForeignText($0) }) else {
             throw Problem(
                 .invalidQuery, "The query parameter \(name) is \"\(value.visible())\".",
-                field: name,
+                field: name.string,
                 fix: "It may be \(words.joined(separator: ", ")).")
         }
-        return value
+        return word
     }
 
     /// The parameter `cursor` of a sorted list.
     func listCursor() throws(Problem) -> String? {
-        guard let text = values["cursor"] else { return nil }
+        guard let text = values["cursor"]?.string else { return nil }
         guard ListCursor(text: text) != nil else {
             throw Problem(
                 .invalidQuery, "The cursor is \"\(text.visible())\", which no page has named.",

@@ -15,18 +15,18 @@ struct JSONFields {
 
     /// All members of a route, made once.
     struct Known: Sendable {
-        fileprivate let spellings: [(spelling: String, canonical: String)]
+        fileprivate let spellings: [(spelling: ForeignText, canonical: String)]
         fileprivate let list: String
 
         init(_ names: [Name]) {
-            spellings = names.flatMap { name in name.all.map { ($0, name.canonical) } }
+            spellings = names.flatMap { name in name.all.map { (ForeignText($0), name.canonical) } }
             list = names.map(\.canonical).joined(separator: ", ")
         }
 
         /// Every accepted spelling.
-        var names: [String] { spellings.map(\.spelling) }
+        var names: [String] { spellings.map(\.spelling.string) }
 
-        fileprivate func canonical(_ spelling: String) -> String? {
+        fileprivate func canonical(_ spelling: ForeignText) -> String? {
             spellings.first { $0.spelling == spelling }?.canonical
         }
     }
@@ -86,7 +86,7 @@ struct JSONFields {
         guard case .string(let text) = value else {
             throw wrong(name, "is \(value.kindName); it must be a string", fix: "Put it in quotes.")
         }
-        return text
+        return text.string
     }
 
     func requiredString(_ name: String) throws(Problem) -> String {
@@ -126,16 +126,22 @@ struct JSONFields {
     func protoInt64(_ name: String) throws(Problem) -> Int64? {
         guard let value = value(name) else { return nil }
         switch value {
-        case .number(let text), .string(let text):
-            if let number = Self.wholeNumber(text) { return number }
-            throw wrong(
-                name, "is \"\(text.visible())\"; it must be a 64-bit integer",
-                fix: Self.howToWriteInt64)
+        case .number(let text): return try protoInt64(name, text)
+        case .string(let text): return try protoInt64(name, text.string)
         case .null, .bool, .array, .object:
             throw wrong(
                 name, "is \(value.kindName); it must be a 64-bit integer",
                 fix: Self.howToWriteInt64)
         }
+    }
+
+    private func protoInt64(_ name: String, _ text: String) throws(Problem) -> Int64 {
+        guard let number = Self.wholeNumber(text) else {
+            throw wrong(
+                name, "is \"\(text.visible())\"; it must be a 64-bit integer",
+                fix: Self.howToWriteInt64)
+        }
+        return number
     }
 
     /// An array of strings.
@@ -153,7 +159,7 @@ struct JSONFields {
                     name, "holds \(element.kindName); it must be an array of strings",
                     fix: "Put each element in quotes.")
             }
-            texts.append(text)
+            texts.append(text.string)
         }
         return texts
     }
@@ -166,21 +172,21 @@ struct JSONFields {
     }
 
     /// An object with string values: `map<string, string>` in proto3 JSON.
-    func stringMap(_ name: String) throws(Problem) -> [String: String]? {
+    func stringMap(_ name: String) throws(Problem) -> [ForeignText: String]? {
         guard let value = value(name) else { return nil }
         guard case .object(let members) = value else {
             throw wrong(
                 name, "is \(value.kindName); it must be an object of strings",
                 fix: "Write it as {\"name\": \"text\"}.")
         }
-        var map: [String: String] = [:]
+        var map: [ForeignText: String] = [:]
         for member in members {
             guard case .string(let text) = member.value else {
                 throw wrong(
                     "\(name).\(member.name.visible())",
                     "is \(member.value.kindName); it must be a string", fix: "Put it in quotes.")
             }
-            map[member.name] = text
+            map[member.name] = text.string
         }
         return map
     }

@@ -1,5 +1,6 @@
 import BrokerAPI
 import Hummingbird
+import PlainText
 
 /// The access rules, as text.
 struct AccessRuleRoutes: Sendable {
@@ -35,10 +36,10 @@ struct AccessRuleRoutes: Sendable {
     }
 
     /// The entity tags of the header If-Match. Ours hold no comma.
-    private static func tags(_ header: String) -> [Substring] {
-        header.split(separator: ",").map { tag in
-            let blanks = tag.drop { $0 == " " || $0 == "\t" }
-            return blanks.prefix { $0 != " " && $0 != "\t" }
+    private static func tags(_ header: String) -> [ForeignText] {
+        header.parts(separator: ",", omittingEmpty: true).map { tag in
+            let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+            return ForeignText(Substring(tag.utf8.drop(while: isBlank).prefix { !isBlank($0) }))
         }
     }
 

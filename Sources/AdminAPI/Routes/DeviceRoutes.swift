@@ -146,7 +146,7 @@ struct DeviceRoutes: Sendable {
         _ name: String, _ fields: JSONFields, _ values: [Value], _ text: KeyPath<Value, String>
     ) throws(Problem) -> Value? {
         guard let given = try fields.string(name) else { return nil }
-        guard let value = values.first(where: { $0[keyPath: text] == given }) else {
+        guard let value = values.first(where: { given.hasBytes(of: $0[keyPath: text]) }) else {
             let known = values.map { $0[keyPath: text] }.joined(separator: " or ")
             throw fields.wrong(
                 name, "is \"\(given.visible())\"; it must be \(known)", fix: "Write \(known).")

@@ -1,6 +1,7 @@
 import BrokerAPI
 import Explanations
 import Hummingbird
+import PlainText
 
 /// `GET /v1/clients/{id}/explain`: the state of a client in plain words.
 struct ExplainRoute: Sendable {
@@ -25,7 +26,7 @@ struct ExplainRoute: Sendable {
         let clientID = request.parameter("id")
         _ = try ClientIdentifierText(clientID, field: "id")
         let topic = try text("topic", of: request)
-        if let topic, topic.contains("+") || topic.contains("#") {
+        if let topic, topic.utf8.contains(where: { "+#".utf8.contains($0) }) {
             throw Problem(
                 .invalidTopic,
                 "\(topic.visible()) holds a wildcard, which no message's topic has [MQTT-3.3.2-2].",
@@ -52,11 +53,11 @@ struct ExplainRoute: Sendable {
             sentences: (about?.sentences ?? []) + explanation.sentences, events: history.events)
     }
 
-    private func text(_ name: String, of request: RouteRequest) throws(Problem) -> String? {
+    private func text(_ name: ForeignText, of request: RouteRequest) throws(Problem) -> String? {
         guard let text = request.query[name] else { return nil }
         guard !text.isEmpty else {
             throw Problem(
-                .invalidQuery, "The query parameter \(name) is empty.", field: name,
+                .invalidQuery, "The query parameter \(name) is empty.", field: name.string,
                 fix: "Give it a value, or leave it out.")
         }
         return text
@@ -68,7 +69,7 @@ struct ExplainRoute: Sendable {
     ) async throws(Problem) -> MessageExplanation {
         var receipt: MessageReceipt? = try await broker.ask { .receipt(messageID: messageID, $0) }
         if let known = receipt, !request.maySee(known.topic) { receipt = nil }
-        let isListed = receipt?.receivers?.contains { $0.clientID == clientID } ?? false
+        let isListed = receipt?.receivers?.contains { $0.clientID.hasBytes(of: clientID) } ?? false
         let (queued, isLonger) =
             isListed ? (nil, false) : try await find(messageID, in: clientID, request)
         return MessageExplanation(
@@ -89,7 +90,7 @@ struct ExplainRoute: Sendable {
             let asked = query
             let page: QueuePage? = try await broker.ask { .queue(asked, $0) }
             guard let page else { return (nil, false) }
-            let found = page.messages.first { $0.messageID == messageID }
+            let found = page.messages.first { $0.messageID?.hasBytes(of: messageID) == true }
             // The topic is missing once only the last step of QoS 2 is left.
             if let found { return (request.maySee(found.topic ?? "") ? found : nil, false) }
             guard let next = page.next.flatMap({ UInt64($0) }), next > query.from else {

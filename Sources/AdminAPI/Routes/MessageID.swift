@@ -29,27 +29,9 @@ enum MessageID: Sendable, Equatable {
     }
 
     private static func text(_ number: UInt128) -> String {
-        let (high, low) = (
-            UInt64(truncatingIfNeeded: number >> 64), UInt64(truncatingIfNeeded: number)
-        )
-        return String(unsafeUninitializedCapacity: length) { name in
-            var place = 0
-            for index in 0..<32 {
-                if index == 8 || index == 12 || index == 16 || index == 20 {
-                    name[place] = UInt8(ascii: "-")
-                    place += 1
-                }
-                let number = index < 16 ? high : low
-                let digit = UInt8(truncatingIfNeeded: number >> (60 - 4 * UInt64(index % 16)) & 0xF)
-                name[place] = digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
-                place += 1
-            }
-            return place
-        }
+        UUIDText.text(
+            high: UInt64(truncatingIfNeeded: number >> 64), low: UInt64(truncatingIfNeeded: number))
     }
-
-    /// Length of a generated identifier.
-    private static let length = 36
 
     /// True for 1 to 128 visible ASCII characters.
     static func isValid(_ text: String) -> Bool {

@@ -20,7 +20,7 @@ struct OrderStatusPublisher: Sendable {
         ) { request throws(Problem) in
             let fields = try JSONFields(try request.json(), known: Self.fields)
             let orderID = try identifier(request.parameter("orderId"), field: "orderId")
-            if let repeated = try fields.string("orderId"), repeated != orderID {
+            if let repeated = try fields.string("orderId"), !repeated.hasBytes(of: orderID) {
                 throw fields.wrong(
                     "orderId",
                     "is \"\(repeated.visible())\", but the path says \"\(orderID.visible())\"",

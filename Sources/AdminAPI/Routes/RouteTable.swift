@@ -89,9 +89,7 @@ struct RouteTable: Sendable {
 
     init(_ routes: [Route]) {
         self.routes = routes
-        patterns = routes.map { route in
-            route.path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
-        }
+        patterns = routes.map { $0.path.dropFirst().parts(separator: "/") }
     }
 
     /// The route for a method and target with its place in ``routes``, and decoded path parameters.
@@ -126,7 +124,7 @@ struct RouteTable: Sendable {
     private static func fits(_ pattern: [Substring], _ segments: [Substring]) -> Bool {
         pattern.count == segments.count
             && zip(pattern, segments).allSatisfy { part, segment in
-                part.hasPrefix("{") ? !segment.isEmpty : part == segment
+                part.begins(with: "{") ? !segment.isEmpty : part.hasBytes(of: segment)
             }
     }
 
@@ -134,7 +132,7 @@ struct RouteTable: Sendable {
         _ pattern: [Substring], _ segments: [Substring]
     ) throws(Problem) -> [String: String] {
         var parameters: [String: String] = [:]
-        for (part, segment) in zip(pattern, segments) where part.hasPrefix("{") {
+        for (part, segment) in zip(pattern, segments) where part.begins(with: "{") {
             let name = String(part.dropFirst().dropLast())
             guard let value = percentDecoded(segment) else {
                 throw Problem(

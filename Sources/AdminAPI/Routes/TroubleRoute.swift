@@ -23,7 +23,7 @@ struct TroubleRoute: Sendable {
     private static func kind(_ text: String?) throws(Problem) -> ClientEvent.Kind? {
         guard let text else { return nil }
         let kinds = ClientEvent.troubleKinds
-        guard let kind = kinds.first(where: { $0.rawValue == text }) else {
+        guard let kind = kinds.first(where: { text.hasBytes(of: $0.rawValue) }) else {
             throw Problem(
                 .invalidQuery,
                 "The query parameter kind is \"\(text.visible())\", which is no kind of trouble.",

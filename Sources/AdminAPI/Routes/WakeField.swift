@@ -29,7 +29,9 @@ extension WakeRequest {
     fileprivate static var cure: String { "Leave it out to have push.rules say." }
 
     fileprivate init?(word: String) {
-        guard let request = WakeRequest.named.first(where: { $0.name == word }) else { return nil }
+        guard let request = WakeRequest.named.first(where: { word.hasBytes(of: $0.name) }) else {
+            return nil
+        }
         self = request
     }
 

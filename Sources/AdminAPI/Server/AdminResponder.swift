@@ -193,10 +193,12 @@ struct AdminResponder: Sendable {
 
     /// The parameter `charset` of a media type, without quotes; `nil` without one.
     private static func charset(of type: String) -> String? {
-        type.lowercased().split(separator: ";").dropFirst().lazy
-            .map { $0.filter { $0 != " " && $0 != "\t" && $0 != "\"" } }
-            .first { $0.hasPrefix("charset=") }
-            .map { String($0.dropFirst("charset=".count)) }
+        for parameter in type.parts(separator: ";").dropFirst() {
+            let bytes = parameter.lowercased().utf8.filter { !" \t\"".utf8.contains($0) }
+            let text = String(decoding: bytes, as: UTF8.self)
+            if let value = text.text(after: "charset=") { return String(value) }
+        }
+        return nil
     }
 
     private func expectsContinue(_ headers: RequestHeaders) throws(Problem) -> Bool {

@@ -80,6 +80,10 @@ final class ConnectionGuard {
     fileprivate func accepts(_ part: HTTPServerRequestPart) -> Bool {
         switch part {
         case .head(let head):
+            if let problem = Problem(contradictingTargetOf: head) {
+                fail(problem)
+                return false
+            }
             let isTaken =
                 machine.receiveHead(
                     keepsAlive: head.isKeepAlive && !Self.isLast(head), at: .now()) == .take

@@ -41,8 +41,10 @@ public struct Wake: Sendable, Equatable {
     }
 
     public static func == (left: Wake, right: Wake) -> Bool {
-        left.id == right.id && left.clientID == right.clientID && left.device == right.device
-            && left.kind == right.kind && left.rule == right.rule && left.topic == right.topic
+        left.id == right.id && left.clientID.utf8.elementsEqual(right.clientID.utf8)
+            && left.device == right.device
+            && left.kind == right.kind && left.rule == right.rule
+            && left.topic.utf8.elementsEqual(right.topic.utf8)
             && left.payload == right.payload && left.waiting == right.waiting
             && left.collapseID == right.collapseID
             && left.notificationID == right.notificationID && left.expiresAt == right.expiresAt

@@ -149,8 +149,9 @@ extension Shard {
         let session = sessions[index]
         let connection = session.connection.map { connections[$0] }
         let filters = subscriptions.filters(of: session.subscriptions)
+            // By bytes: a String takes the square of the marks that a client puts into its filters.
+            .sorted { $0.filter.lexicographicallyPrecedes($1.filter) }
             .map { ClientSubscription(filter: Self.text($0.filter), qos: Int($0.qos.rawValue)) }
-            .sorted { $0.filter < $1.filter }
         return ClientDetail(
             summary: summary(index, address), subscriptionList: filters,
             sessionBytes: sessionBytes(of: index),

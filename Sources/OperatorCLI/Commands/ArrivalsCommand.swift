@@ -74,7 +74,8 @@ struct ArrivalsCommand: OperatorCommand {
             .init(title: "REPORTED", alignment: .right),
         ])
         let clients = page.clients.sorted {
-            ($1.counts.losses, $0.clientID) < ($0.counts.losses, $1.clientID)
+            ($1.counts.losses, ForeignText($0.clientID))
+                < ($0.counts.losses, ForeignText($1.clientID))
         }
         for client in clients {
             table.append([

@@ -1,10 +1,8 @@
 import ArgumentParser
 import ConfiguredFiles
 import Credentials
-import HTTPLogins
-import LoginDocuments
-import LoginKeys
-import LoginTokens
+import LoginServices
+import Logins
 import OperatorConfiguration
 import PlainText
 import SystemFiles
@@ -59,6 +57,11 @@ struct AuthCheckCommand: OperatorCommand {
     private struct Passed: Encodable {
         var source: String
         var reason: String
+
+        init(_ source: LoginOrder.Source, _ reason: String) {
+            self.source = source.rawValue
+            self.reason = reason
+        }
     }
 
     /// The output of `--json`.
@@ -132,13 +135,14 @@ struct AuthCheckCommand: OperatorCommand {
         _ password: [UInt8], _ userName: [UInt8], _ users: PasswordVerifier?,
         _ auth: HermesConfiguration.Auth
     ) async throws(CommandFailure) -> Answer {
+        let order = LoginOrder(auth, hasPasswordFile: users != nil)
         var passed: [Passed] = []
         var place = 0
-        while let next = auth.source(
+        while let next = order.step(
             for: password, byCertificate: certificateName != nil, after: place,
-            isKnown: users.map { users in { users.knows(userName) } })
+            isUser: { users?.knows(userName) == true })
         {
-            passed += Self.passed(auth, from: place, to: next.place, hasFile: users != nil)
+            passed += order.passed(place..<next.place).map { Passed($0, $1) }
             place = next.place + 1
             var answer: Answer
             switch next.source {
@@ -149,7 +153,7 @@ struct AuthCheckCommand: OperatorCommand {
             case .http:
                 guard let decided = try await ask(password, userName, auth.http) else {
                     passed.append(
-                        Passed(source: "http", reason: "the service does not know it (ignore)"))
+                        Passed(.http, "the service does not know it (ignore)"))
                     continue
                 }
                 answer = decided
@@ -157,26 +161,10 @@ struct AuthCheckCommand: OperatorCommand {
             answer.passed = passed
             return answer
         }
-        passed += Self.passed(auth, from: place, to: auth.order.count, hasFile: users != nil)
+        passed += order.passed(place..<max(place, order.sources.count)).map { Passed($0, $1) }
         return Answer(
             allowed: false, passed: passed,
             reason: "no source knows it, and there is no password file")
-    }
-
-    /// The sources that are passed over, with their reasons; those that are not set up are none.
-    private static func passed(
-        _ auth: HermesConfiguration.Auth, from first: Int, to end: Int, hasFile: Bool
-    ) -> [Passed] {
-        guard first < end else { return [] }
-        return auth.order[first..<end].compactMap { source in
-            switch source {
-            case .jwt where auth.jwt.isOn: Passed(source: "jwt", reason: "it is no token")
-            case .file where hasFile: Passed(source: "file", reason: "there is no such user")
-            case .certificate where auth.sources.contains(.certificate):
-                Passed(source: "certificate", reason: "no certificate names it")
-            case .jwt, .file, .http, .certificate: nil
-            }
-        }
     }
 
     private func check(
@@ -246,7 +234,7 @@ struct AuthCheckCommand: OperatorCommand {
             return Answer(
                 allowed: true, source: "jwt", userName: login.userName,
                 expiresAt: login.expiresAt, algorithm: login.algorithm.rawValue,
-                keyName: login.keyIdentifier, narrows: login.allowance != nil)
+                keyName: login.keyIdentifier?.string, narrows: login.allowance != nil)
         } catch {
             return Answer(
                 allowed: false, source: "jwt", reason: error.description, kind: error.name)

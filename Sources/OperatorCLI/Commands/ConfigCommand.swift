@@ -6,8 +6,8 @@ import BanFiles
 import ConfiguredFiles
 import Credentials
 import Glibc
-import LoginKeys
-import LoginTokens
+import LoginServices
+import Logins
 import OperatorConfiguration
 import PlainText
 import SystemFiles

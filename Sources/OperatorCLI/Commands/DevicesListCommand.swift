@@ -1,5 +1,6 @@
 import ArgumentParser
 import BrokerAPI
+import PlainText
 
 struct DevicesListCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
@@ -32,8 +33,10 @@ struct DevicesListCommand: OperatorCommand {
             .init(title: "WAKE"), .init(title: "WAITING", alignment: .right),
             .init(title: "LAST", isFlexible: true), .init(title: "ANSWERED", alignment: .right),
         ])
-        for device in devices.sorted(by: { $0.clientID < $1.clientID }) {
-            let kind = device.environment == "sandbox" ? "\(device.kind) sandbox" : device.kind
+        let sorted = devices.sorted { ForeignText($0.clientID) < ForeignText($1.clientID) }
+        for device in sorted {
+            let kind =
+                device.environment.hasBytes(of: "sandbox") ? "\(device.kind) sandbox" : device.kind
             table.append([
                 device.clientID, kind, device.token,
                 Wording.wake(device.wake), "\(device.waiting)",

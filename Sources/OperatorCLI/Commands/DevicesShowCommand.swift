@@ -1,5 +1,6 @@
 import ArgumentParser
 import BrokerAPI
+import PlainText
 
 struct DevicesShowCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
@@ -25,7 +26,7 @@ struct DevicesShowCommand: OperatorCommand {
         list.add("kind", device.kind)
         list.add("token", device.token)
         if !device.bundle.isEmpty { list.add("app", device.bundle) }
-        if device.kind == "apns" { list.add("environment", device.environment) }
+        if device.kind.hasBytes(of: "apns") { list.add("environment", device.environment) }
         list.add("user", device.userName ?? "any")
         list.add("registered", Wording.moment(device.registeredAtMs, now: now))
         list.startGroup()

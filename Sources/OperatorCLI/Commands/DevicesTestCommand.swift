@@ -1,5 +1,6 @@
 import ArgumentParser
 import BrokerAPI
+import PlainText
 
 struct DevicesTestCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
@@ -17,7 +18,9 @@ struct DevicesTestCommand: OperatorCommand {
             let trial = answer.model
             try context.console.print(
                 output.json ? JSONOutput.line(answer.json) : Self.rendered(trial))
-            if trial.outcome != WakeResult.accepted.name { throw CommandFailure(.refused, "") }
+            if !trial.outcome.hasBytes(of: WakeResult.accepted.name) {
+                throw CommandFailure(.refused, "")
+            }
         }
     }
 

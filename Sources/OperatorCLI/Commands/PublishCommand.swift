@@ -149,8 +149,7 @@ struct ExpiryArgument {
 
     /// Throws the parser's error, which lists the valid forms.
     static func parse(_ text: String) throws -> ExpiryArgument {
-        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
-        if let seconds = TimeSpanText.seconds(text, units: units),
+        if let seconds = TimeSpanText.seconds(text),
             (1...4_294_967_295).contains(seconds)
         {
             return ExpiryArgument(seconds: seconds)

@@ -9,8 +9,7 @@ struct SpanArgument {
     static func parse(
         _ text: String, option: String, upToDays days: Int64
     ) throws -> SpanArgument {
-        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
-        guard let seconds = TimeSpanText.seconds(text, units: units), seconds <= days * 86_400
+        guard let seconds = TimeSpanText.seconds(text), seconds <= days * 86_400
         else {
             throw ValidationError(
                 """

@@ -1,5 +1,6 @@
 import BrokerAPI
 import ArgumentParser
+import PlainText
 
 struct StatusCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
@@ -62,7 +63,7 @@ struct StatusCommand: OperatorCommand {
     private static func text(_ memory: MemoryFigures) -> String {
         let limit = memory.limitBytes.map { " of \(Wording.bytes($0))" } ?? ""
         let pressure =
-            memory.pressure == "none" ? "" : ", short: \(memory.pressure) are cut back"
+            memory.pressure.hasBytes(of: "none") ? "" : ", short: \(memory.pressure) are cut back"
         let state = memory.keepsNothingNew ? ", full: nothing new is kept" : ""
         return Wording.bytes(memory.usedBytes) + limit + pressure + state
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import PlainText
 
 struct TagsClientsCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
@@ -26,7 +27,9 @@ struct TagsClientsCommand: OperatorCommand {
                 return
             }
             var table = Table([.init(title: "CLIENT", isFlexible: true)])
-            for clientID in page.clients.sorted() { table.append([clientID]) }
+            for clientID in page.clients.map({ ForeignText($0) }).sorted() {
+                table.append([clientID.string])
+            }
             try context.console.print(table.rendered(width: context.console.outputColumns))
             if page.next != nil {
                 context.console.complain(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BrokerAPI
+import PlainText
 
 struct TagsListCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
@@ -29,7 +30,7 @@ struct TagsListCommand: OperatorCommand {
         var table = Table([
             .init(title: "CLIENTS", alignment: .right), .init(title: "TAG", isFlexible: true),
         ])
-        for tag in tags.sorted(by: { $0.tag < $1.tag }) {
+        for tag in tags.sorted(by: { ForeignText($0.tag) < ForeignText($1.tag) }) {
             table.append(["\(tag.clients)", tag.tag])
         }
         return table.rendered(width: width)

@@ -157,9 +157,9 @@ struct LifetimeArgument {
     }
 
     private init?(_ argument: String) {
-        let units: [Character: Int64] = ["m": 60, "h": 3_600, "d": 86_400]
-        guard let seconds = TimeSpanText.seconds(argument, units: units),
-            Self.range.contains(seconds)
+        // Seconds are too short for a token.
+        guard argument.utf8.last != UInt8(ascii: "s"),
+            let seconds = TimeSpanText.seconds(argument), Self.range.contains(seconds)
         else { return nil }
         self.seconds = seconds
     }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BrokerAPI
 import Credentials
+import PlainText
 
 struct TokensListCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
@@ -47,7 +48,8 @@ struct TokensListCommand: OperatorCommand {
             let topics = token.topics.isEmpty ? "all" : token.topics.joined(separator: " ")
             table.append([
                 token.name, token.scopes.joined(separator: ","),
-                token.scopes == ["read"] ? "-" : topics, token.rate ?? "-", token.created, end,
+                token.scopes.map { ForeignText($0) } == ["read"] ? "-" : topics, token.rate ?? "-",
+                token.created, end,
             ])
         }
         return table.rendered(width: width)

@@ -116,7 +116,8 @@ struct TopFrame {
 
     private var memory: String {
         guard let memory = status.memory else { return "" }
-        let pressure = memory.pressure == "none" ? "" : ", SHORT: \(memory.pressure) are cut back"
+        let pressure =
+            memory.pressure.hasBytes(of: "none") ? "" : ", SHORT: \(memory.pressure) are cut back"
         let limit = memory.limitBytes.map { " of \(Wording.bytes($0))" } ?? ""
         return ", memory \(Wording.bytes(memory.usedBytes))\(limit)\(pressure)"
     }
@@ -152,7 +153,8 @@ struct TopFrame {
     private func growth(
         _ figure: KeyPath<BrokerStatus, [String: UInt64]>, _ former: TopFrame?
     ) -> String {
-        let counts = status[keyPath: figure].filter { $0.value > 0 }.sorted { $0.key < $1.key }
+        let counts = status[keyPath: figure].filter { $0.value > 0 }
+            .sorted { ForeignText($0.key) < ForeignText($1.key) }
         guard !counts.isEmpty else { return "none" }
         let before = seconds(since: former) == nil ? nil : former?.status[keyPath: figure]
         return counts.map { name, count in

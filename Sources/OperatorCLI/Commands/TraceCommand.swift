@@ -58,11 +58,12 @@ struct TraceOptions: ParsableArguments {
 
     /// A line for people: time of day, who, what.
     static func rendered(_ line: TraceLine) -> String {
-        let day = ((line.atMs % 86_400_000) + 86_400_000) % 86_400_000
-        func two(_ value: Int64) -> String { value < 10 ? "0\(value)" : "\(value)" }
-        let milliseconds = "\(1_000 + day % 1_000)".dropFirst()
-        let time =
-            "\(two(day / 3_600_000)):\(two(day / 60_000 % 60)):\(two(day / 1_000 % 60)).\(milliseconds)"
+        let (seconds, milliseconds) = line.atMs.flooredDivision(by: 1_000)
+        var clock: [UInt8] = []
+        CivilTime(unixSeconds: seconds).appendClock(to: &clock)
+        clock.append(UInt8(ascii: "."))
+        CivilTime.append(milliseconds, 3, to: &clock)
+        let time = String(decoding: clock, as: UTF8.self)
         let who = line.clientID.map { $0.isEmpty ? "(no identifier)" : $0 } ?? line.address
         let verb =
             switch line.kind {

@@ -46,7 +46,7 @@ struct AdminClient: Sendable {
             let answer: Answer<ClientPage> = try await get(
                 ["v1", "clients"], query: Self.items(page))
             // A page that leads to itself would never end.
-            if let next = answer.model.next, next == page.cursor {
+            if let next = answer.model.next, let cursor = page.cursor, next.hasBytes(of: cursor) {
                 throw CommandFailure(
                     .unexpectedAnswer, "\(endpoint) sent a page whose next is the page itself.")
             }
@@ -174,7 +174,7 @@ struct AdminClient: Sendable {
             let answer: Answer<Page> = try await get(segments, query: query)
             let (found, next) = content(answer.model)
             // A page that does not advance would never end.
-            if next != nil, next == cursor {
+            if let next, let cursor, next.hasBytes(of: cursor) {
                 throw CommandFailure(
                     .unexpectedAnswer, "\(endpoint) sent a page that continues with itself.")
             }
@@ -274,7 +274,7 @@ struct AdminClient: Sendable {
 
     /// The failure in the broker's own words, if it sent a problem document.
     func refusal(_ response: AdminResponse) -> CommandFailure {
-        guard response.mediaType == ProblemModel.contentType,
+        guard response.mediaType?.hasBytes(of: ProblemModel.contentType) == true,
             let problem = try? JSONDecoder().decode(
                 ProblemModel.self, from: Data(response.body))
         else {

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import NIOCore
 import NIOPosix
 import NIOSSL
+import PlainText
 import SystemFiles
 
 /// The real transport: AsyncHTTPClient on one thread of its own.
@@ -135,7 +136,8 @@ struct HTTPTransport: AdminTransport {
     }
 
     private static func mediaType(_ header: String) -> String {
-        String(header.prefix { $0 != ";" && $0 != " " }).lowercased()
+        Substring(header.utf8.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: " ") })
+            .lowercased()
     }
 }
 

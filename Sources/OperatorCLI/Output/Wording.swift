@@ -1,5 +1,6 @@
 import Explanations
 import FoundationEssentials
+import PlainText
 
 /// The form of numbers and times in tables.
 enum Wording {
@@ -40,12 +41,13 @@ enum Wording {
     /// The state of a device's wake, by its name in the HTTP API. `sent` is not said: a reader would
     /// believe that the push service has it.
     static func wake(_ state: String) -> String {
-        state == "sent" ? "with sender" : state.replacing("_", with: " ")
+        state.hasBytes(of: "sent") ? "with sender" : state.replacing("_", with: " ")
     }
 
     /// Counts by name, sorted by name: `queue_full 3, slow_reader 1`; `none` without any.
     static func counts(_ counts: [String: UInt64]) -> String {
-        let shown = counts.filter { $0.value > 0 }.sorted { $0.key < $1.key }
+        let shown = counts.filter { $0.value > 0 }
+            .sorted { ForeignText($0.key) < ForeignText($1.key) }
         if shown.isEmpty { return "none" }
         return shown.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
     }

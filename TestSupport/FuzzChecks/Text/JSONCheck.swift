@@ -73,7 +73,8 @@ enum JSONCheck {
         size.depth = max(size.depth, depth)
         switch value {
         case .null, .bool: break
-        case .number(let text), .string(let text): size.textBytes += text.utf8.count
+        case .number(let text): size.textBytes += text.utf8.count
+        case .string(let text): size.textBytes += text.utf8.count
         case .array(let elements):
             for element in elements { try measure(element, depth: depth + 1, &size) }
         case .object(let members):
@@ -92,13 +93,13 @@ enum JSONCheck {
         case .null: Array("null".utf8)
         case .bool(let flag): Array("\(flag)".utf8)
         case .number(let text): Array(text.utf8)
-        case .string(let text): quoted(text)
+        case .string(let text): quoted(text.string)
         case .array(let elements):
             Array("[".utf8) + elements.map(text).joined(separator: Array(",".utf8))
                 + Array("]".utf8)
         case .object(let members):
             Array("{".utf8)
-                + members.map { quoted($0.name) + Array(":".utf8) + text(of: $0.value) }
+                + members.map { quoted($0.name.string) + Array(":".utf8) + text(of: $0.value) }
                 .joined(separator: Array(",".utf8)) + Array("}".utf8)
         }
     }

@@ -1,4 +1,5 @@
 import Credentials
+import LineFiles
 
 /// Any bytes are a file of users or tokens, or a list of malformed lines.
 ///

@@ -1,5 +1,5 @@
 import Credentials
-import LoginTokens
+import Logins
 import PlainText
 
 /// Any bytes are a token that is refused with a reason, unless a key has signed them.

@@ -1,5 +1,6 @@
 import Credentials
-import LoginDocuments
+import Logins
+import PlainText
 import RequestText
 
 /// Any bytes are an answer of a company's service about a login, or none; a question is JSON of
@@ -38,7 +39,7 @@ enum ServiceAnswerCheck {
         guard case .object(let list)? = try? JSONParser.parse(document) else {
             throw CheckFailure("an answer that is no object: \(received)")
         }
-        var members: [String: JSONValue] = [:]
+        var members: [ForeignText: JSONValue] = [:]
         for member in list { members[member.name] = member.value }
         try CheckFailure.unless(
             received.remember == seconds(members["remember_s"]).map { .seconds($0) },
@@ -66,13 +67,13 @@ enum ServiceAnswerCheck {
     }
 
     private static func check(
-        _ login: ServiceLogin, _ received: ReceivedAnswer, _ members: [String: JSONValue],
+        _ login: ServiceLogin, _ received: ReceivedAnswer, _ members: [ForeignText: JSONValue],
         _ size: Int
     ) throws(CheckFailure) {
         try CheckFailure.unless(
             members["result"] == .string("allow"), "it lets in by itself: \(received)")
         try CheckFailure.unless(
-            login.userName.map { .string($0) } == members["user_name"]
+            login.userName.map { .string(ForeignText($0)) } == members["user_name"]
                 && login.expiresAt == seconds(members["expires_at"])
                 && login.isSuperuser == (members["superuser"] == .bool(true))
                 && login.narrows == (members["publish"] != nil || members["subscribe"] != nil)
@@ -111,7 +112,7 @@ enum ServiceAnswerCheck {
         var parts: [[UInt8]] = []
         for _ in 0..<3 { parts.append(program.bytes(Int(program.byte() & 0x3F))) }
         // MQTT's strings and the names of certificates are UTF-8; a password need not be.
-        let texts = parts.map { String(decoding: $0, as: UTF8.self) }
+        let texts = parts.map { ForeignText(String(decoding: $0, as: UTF8.self)) }
         let password = program.rest()
         let question = LoginQuestion(
             userName: Array(texts[0].utf8), clientIdentifier: Array(texts[1].utf8),
@@ -122,8 +123,9 @@ enum ServiceAnswerCheck {
         var expected = [
             JSONMember(name: "user_name", value: .string(texts[0])),
             JSONMember(name: "client_id", value: .string(texts[1])),
-            text.map { JSONMember(name: "password", value: .string($0)) }
-                ?? JSONMember(name: "password_base64", value: .string(base64(password))),
+            text.map { JSONMember(name: "password", value: .string(ForeignText($0))) }
+                ?? JSONMember(
+                    name: "password_base64", value: .string(ForeignText(base64(password)))),
         ]
         if isNamed {
             expected.append(JSONMember(name: "certificate_name", value: .string(texts[2])))
