@@ -10,6 +10,7 @@ import Structures
 /// This is the only place that knows all of them. Each keeps its state in the types of its folder;
 /// its flows are methods there. A feature that is told of something new is added to the hook here.
 final class Features: Followers {
+    let agenda = FollowerAgenda()
     var requests = AdminRequests()
     var groups = PublishGroups()
     var publishKeys: PublishKeys
@@ -67,6 +68,7 @@ final class Features: Followers {
     }
 
     func positionMoved(_ number: UInt64, from old: UInt64, to new: UInt64) {
+        agenda.isStirred = true
         receipts.move(number, from: old, to: new)
         collapse.move(number, from: old, to: new)
     }
@@ -110,6 +112,7 @@ final class Features: Followers {
     }
 
     func sessionEnded(_ number: UInt64) {
+        agenda.isStirred = true
         receipts.sessionEnded(number)
         collapse.sessionEnded(number)
     }
@@ -157,11 +160,14 @@ final class Features: Followers {
     }
 
     func nextDeadline(_ shard: borrowing Shard) -> MonotonicTime? {
+        agenda.mayPublish = groups.isWaiting || pushes.nextMs != nil
+        agenda.maySettle =
+            receipts.events.isAwaited && receipts.events.count > 0 || wakes.isListed
         let hasWork =
-            requests.hasWork || publishKeys.hasWork(limit: shard.limits.idempotencyKeys)
-            || receipts.hasWork(limit: shard.limits.receipts) || collapse.hasOrphans
+            requests.hasWork || publishKeys.hasWork(limit: shard.context.limits.idempotencyKeys)
+            || receipts.hasWork(limit: shard.context.limits.receipts) || collapse.hasOrphans
             || wakes.hasMore
-        guard !hasWork else { return shard.now }
+        guard !hasWork else { return shard.context.now }
         return MonotonicTime.earliest(
             MonotonicTime.earliest(receipts.deadline, shard.scheduledDue),
             MonotonicTime.earliest(
@@ -169,6 +175,7 @@ final class Features: Followers {
     }
 
     func committed(_ number: UInt64) {
+        agenda.isStirred = true
         switch Awaited(number) {
         case .reply(let number): requests.committed(number)
         case .group(let number): groups.committed(number)
@@ -176,6 +183,7 @@ final class Features: Followers {
     }
 
     func take(_ shard: inout Shard, _ slice: QueueSlice, tag: UInt64) {
+        agenda.isStirred = true
         switch FeatureRead(tag) {
         case .question(let number): requests.answer(number, slice)
         case .wake(let device): shard.takeWakeSlice(slice, device)

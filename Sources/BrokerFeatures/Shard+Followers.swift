@@ -8,7 +8,12 @@ import Structures
 extension Shard {
     /// The features of this shard, which ``init(limits:allowsAnonymous:systemTopicInterval:store:verifiesPasswords:asksBeforeCertificates:access:bans:seed:now:wallClockMs:)``
     /// has made.
-    var features: Features { unsafeDowncast(followers, to: Features.self) }
+    /// Whoever takes them may give them work, so they are stirred.
+    var features: Features {
+        let features = unsafeDowncast(followers, to: Features.self)
+        features.agenda.isStirred = true
+        return features
+    }
 
     /// A shard with all features. `seed` is for hashes and generated client identifiers; it must be
     /// random.

@@ -73,6 +73,8 @@ package protocol Followers: AnyObject {
 
     // MARK: The turn
 
+    /// When the hooks of the turn have work.
+    var agenda: FollowerAgenda { get }
     /// True when ``publish(_:)`` has work, for which other connections are held to their shares.
     func isPublishing(_ shard: borrowing Shard) -> Bool
     /// Publishes what is due, for the share of the turn.
@@ -82,7 +84,8 @@ package protocol Followers: AnyObject {
     /// Completions have been taken: answers what waited for them.
     func settle(_ shard: inout Shard)
     /// The time of the next turn that the features need; `nil` for none, and that of now when work is
-    /// left.
+    /// left. It is asked for when the ``agenda`` is stirred, or may publish; the agenda's other
+    /// entries are written with it.
     func nextDeadline(_ shard: borrowing Shard) -> MonotonicTime?
     /// A commit has completed whose action, ``CommitLog/Action/follower(_:)``, has this number.
     func committed(_ number: UInt64)

@@ -34,6 +34,7 @@ extension Shard {
         takeCommits()
         if (wasRefusing && !commits.isRefusing) || (wasFull && !commits.isBacklogFull) {
             resumeStoreWaiters()
+            agenda.isStirred = true
         }
         takeSlices()
         readEnded()

@@ -107,9 +107,9 @@ extension Shard {
             return .readOverdue(handle)
         }
         let waiting = connections.turnWaiterCount
-        guard waiting > 0 || followers.isPublishing(self) else { return offerNext(0, 0) }
+        guard waiting > 0 || isPublishing else { return offerNext(0, 0) }
         context.budget.releaseReserve()
-        followers.publish(&self)
+        if isPublishing { followers.publish(&self) }
         return continueNext(waiting)
     }
 
@@ -148,7 +148,7 @@ extension Shard {
         endEvents()
         // Of the next turn, which may handle packets before its time is set.
         let hasUnsent = connections.hasUnsent
-        let hasWaiting = connections.turnWaiterCount > 0 || followers.isPublishing(self)
+        let hasWaiting = connections.turnWaiterCount > 0 || isPublishing
         if hasUnsent || hasWaiting {
             context.budget.beginTurn(
                 hasUnsent: hasUnsent, hasWaiting: hasWaiting, pool: context.pool)
@@ -173,7 +173,7 @@ extension Shard {
         if commits.records.hasUncommittedRecords { commit() }
         commits.submit(context)
         takeCompletions()
-        followers.settle(&self)
+        if agenda.isStirred || agenda.maySettle { followers.settle(&self) }
     }
 
     private mutating func endEvents() {
@@ -211,10 +211,22 @@ extension Shard {
         return MonotonicTime.earliest(
             MonotonicTime.earliest(connections.nextDeadline, sessions.nextExpiry),
             MonotonicTime.earliest(
-                MonotonicTime.earliest(followers.nextDeadline(self), dropReports.deadline),
+                MonotonicTime.earliest(nextFollowerDeadline, dropReports.deadline),
                 MonotonicTime.earliest(
                     system.deadline,
                     MonotonicTime.earliest(logins.nextDeadline, drain.deadline))))
+    }
+
+    private var isPublishing: Bool {
+        (agenda.isStirred || agenda.mayPublish) && followers.isPublishing(self)
+    }
+
+    private var nextFollowerDeadline: MonotonicTime? {
+        if agenda.isStirred || agenda.mayPublish {
+            agenda.isStirred = false
+            agenda.due = followers.nextDeadline(self)
+        }
+        return agenda.due
     }
 
     // MARK: Timers
@@ -239,7 +251,7 @@ extension Shard {
         }
         publishDueSystemTopics()
         reportDrops()
-        followers.run(&self)
+        if agenda.isDue(at: context.now) { followers.run(&self) }
         closeEndingWithinBudget()
     }
 

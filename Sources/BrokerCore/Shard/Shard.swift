@@ -35,6 +35,8 @@ public struct Shard: ~Copyable {
     package var commits: Commits
     /// The features, which are told of what happens here.
     package let followers: any Followers
+    /// When they have work in a turn.
+    let agenda: FollowerAgenda
     /// The first eight bytes of the topics that features read; 0 for none.
     let readPrefix: UInt64
     package var dropReports = DropReports()
@@ -74,6 +76,7 @@ public struct Shard: ~Copyable {
         subscriptions = Subscriptions(hash: hash, pool: context.pool)
         retained = RetainedStore(hash: hash, pool: context.pool)
         self.followers = followers
+        agenda = followers.agenda
         readPrefix = Self.firstBytes(of: followers.readPrefix)
         rights = Rights(access)
         self.bans = Bans(bans)
@@ -95,7 +98,10 @@ public struct Shard: ~Copyable {
     }
     public var limits: BrokerLimits {
         _read { yield context.limits }
-        _modify { yield &context.limits }
+        _modify {
+            agenda.isStirred = true
+            yield &context.limits
+        }
     }
     public var now: MonotonicTime { context.now }
     public var wallClockMs: Int64 { context.wallClockMs }

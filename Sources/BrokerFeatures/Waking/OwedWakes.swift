@@ -161,6 +161,9 @@ struct OwedWakes: ~Copyable {
 
     // MARK: Those that are ready
 
+    /// True when any list has an entry.
+    var isListed: Bool { Device.Kind.allCases.contains { listedCount($0) > 0 } }
+
     /// Entries of the list; some may not be ready any more.
     func listedCount(_ kind: Device.Kind) -> Int {
         switch kind {
