@@ -359,7 +359,7 @@ let package = Package(
 // BoringSSL and our own modules are compiled once for all. Without the variable, a build of the broker
 // resolves and compiles nothing that only client and load generator need. An architecture test holds
 // these targets equal to those of the packages' own manifests.
-if Context.environment["HERMES_ALL_TESTS"] != nil {
+if Context.environment["TEST_ALL_PACKAGES"] != nil {
     package.dependencies.append(
         .package(url: "https://github.com/apple/swift-protobuf", from: "1.36.0", traits: []))
     package.targets += [
