@@ -9,8 +9,10 @@ let swiftSettings: [SwiftSetting] = [
     .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release)),
 ]
 
-func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: swiftSettings)
+func module(
+    _ name: String, path: String? = nil, _ dependencies: [Target.Dependency] = []
+) -> Target {
+    .target(name: name, dependencies: dependencies, path: path, swiftSettings: swiftSettings)
 }
 
 /// A module that only tests and fuzzers use.
@@ -20,12 +22,15 @@ func testSupport(_ name: String, _ dependencies: [Target.Dependency]) -> Target 
         swiftSettings: swiftSettings)
 }
 
-func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .executableTarget(name: name, dependencies: dependencies, swiftSettings: swiftSettings)
+func program(
+    _ name: String, path: String? = nil, _ dependencies: [Target.Dependency]
+) -> Target {
+    .executableTarget(
+        name: name, dependencies: dependencies, path: path, swiftSettings: swiftSettings)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: dependencies, swiftSettings: swiftSettings)
+func tests(_ name: String, path: String? = nil, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, path: path, swiftSettings: swiftSettings)
 }
 
 let package = Package(
@@ -345,3 +350,81 @@ let package = Package(
         tests("HermesMessagesTests", ["CHermesProtos", "HermesMessages", "PlainText"]),
     ]
 )
+
+// scripts/test compiles the tests of the nested packages together with the broker's, so that SwiftNIO,
+// BoringSSL and our own modules are compiled once for all. Without the variable, a build of the broker
+// resolves and compiles nothing that only client and load generator need. An architecture test holds
+// these targets equal to those of the packages' own manifests.
+if Context.environment["TEST_ALL_PACKAGES"] != nil {
+    package.dependencies.append(
+        .package(url: "https://github.com/apple/swift-protobuf", from: "1.36.0", traits: []))
+    package.targets += [
+        .target(name: "CBench", path: "Benchmarks/Sources/CBench"),
+        program(
+            "login-bench", path: "Benchmarks/Sources/login-bench", ["COpenSSL", "LoginTokens"]),
+        program(
+            "store-bench", path: "Benchmarks/Sources/store-bench",
+            [
+                "CBench", "CSQLite", "Store",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
+        program(
+            "hermes-bench", path: "Benchmarks/Sources/hermes-bench",
+            [
+                "CBench", "CLinux", "COpenSSL", "MQTTCodec", "Structures", "SystemFiles",
+                "Transport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
+        tests(
+            "HermesBenchTests", path: "Benchmarks/Tests/HermesBenchTests",
+            ["hermes-bench", "MQTTCodec", "Structures"]),
+
+        module(
+            "HermesClientMessages", path: "Client/Sources/HermesClientMessages",
+            [
+                "HermesClientCore",
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ]),
+        module(
+            "HermesClientNIO", path: "Client/Sources/HermesClientNIO",
+            [
+                "HermesClientCore",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+            ]),
+        module(
+            "HermesClient", path: "Client/Sources/HermesClient",
+            [
+                "HermesClientCore", "HermesClientMessages", "HermesClientNIO", "MQTTCodec",
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ]),
+        program(
+            "hermes-phone", path: "Client/Examples/hermes-phone",
+            [
+                "HermesClient",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
+        program(
+            "client-bench", path: "Client/Benchmarks/client-bench",
+            [
+                "HermesClient", "HermesClientMessages",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ]),
+        tests(
+            "HermesClientCoreTests", path: "Client/Tests/HermesClientCoreTests",
+            ["HermesClientCore", "MQTTCodec"]),
+        tests(
+            "HermesClientMessagesTests", path: "Client/Tests/HermesClientMessagesTests",
+            [
+                "HermesClientCore", "HermesClientMessages",
+                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
+            ]),
+        tests(
+            "HermesClientTests", path: "Client/Tests/HermesClientTests",
+            ["HermesClient", "HermesClientCore", "HermesClientNIO"]),
+    ]
+}

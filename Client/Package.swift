@@ -23,7 +23,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-nio-transport-services", from: "1.24.0"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
         // Its traits bring in more of Foundation than is needed.
         .package(url: "https://github.com/apple/swift-protobuf", from: "1.36.0", traits: []),
     ],
@@ -42,7 +41,6 @@ let package = Package(
             name: "HermesClientNIO",
             dependencies: [
                 "HermesClientCore",
-                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -88,7 +86,8 @@ let package = Package(
             ],
             swiftSettings: swiftSettings),
         .testTarget(
-            name: "HermesClientTests", dependencies: ["HermesClient", "HermesClientCore"],
+            name: "HermesClientTests",
+            dependencies: ["HermesClient", "HermesClientCore", "HermesClientNIO"],
             swiftSettings: swiftSettings),
     ]
 )

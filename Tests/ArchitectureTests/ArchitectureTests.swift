@@ -72,6 +72,44 @@ struct ArchitectureTests {
         #expect(checked > 5, "the scan of the manifest found too little")
     }
 
+    /// scripts/test compiles the targets of these packages by the broker's manifest.
+    @Test(
+        "a nested package's own manifest gives each target what the broker's does",
+        arguments: ["Benchmarks", "Client"])
+    func nestedTargets(package: String) throws {
+        let ours = try targets(of: "Package.swift")
+        let nested = try targets(of: "\(package)/Package.swift")
+        #expect(nested.count > 8, "the scan of the manifest found too little")
+        for (name, named) in nested {
+            // What only Apple's systems compile is not compiled here.
+            let expected = named.subtracting(["NIOTransportServices"])
+            #expect(
+                ours[name] == expected,
+                "\(name) has \(expected.sorted()) in \(package)/Package.swift")
+        }
+    }
+
+    /// The targets of a manifest, each with what it names: above all its dependencies.
+    private func targets(of manifest: String) throws -> [String: Set<String>] {
+        let text = try Repository.file(manifest).lines.joined(separator: " ")
+        let begins = text.matches(
+            of:
+                #/
+            (?:module|program|tests|testSupport|[tT]arget|systemLibrary)
+            \(\s*(?:name:\s)?"([\w\-]+)"
+            /#)
+        var targets: [String: Set<String>] = [:]
+        for (number, begin) in begins.enumerated() {
+            let end =
+                number + 1 < begins.count ? begins[number + 1].range.lowerBound : text.endIndex
+            let names = text[begin.range.upperBound..<end].matches(
+                of: #/(?<label>package:\ |path:\ |)"(?<name>[^"]+)"/#)
+            targets[String(begin.1)] = Set(
+                names.filter { $0.label.isEmpty }.map { String($0.name) })
+        }
+        return targets
+    }
+
     @Test("no file is over the limit", arguments: ModuleRow.foldersOfShortFiles)
     func shortFiles(folder: String) throws {
         let files = try Repository.files(in: folder, suffix: ".swift")

@@ -119,7 +119,8 @@ def hermesd(broker_class: type[Broker]) -> Iterator[Callable[..., Hermesd]]:
 def phone() -> Iterator[Callable[..., Phone]]:
     """Starts phones; they are killed at the end."""
     assert phone_executable().exists(), (
-        f"{phone_executable()} is missing; swift build --package-path Client --product hermes-phone")
+        f"{phone_executable()} is missing; "
+        "TEST_ALL_PACKAGES=1 swift build --product hermes-phone makes it")
     started: list[Phone] = []
 
     def start(*arguments: object, **options: object) -> Phone:

@@ -46,6 +46,8 @@ class Guarded:
 
     def use(self, rules: str) -> None:
         self.broker.log.await_match("Configuration read again", start=self.reload(rules))
+        # The loop has the rules in its mailbox by now; it answers this after it has taken them.
+        AdminAPI(self.broker).status()
 
     def refusals(self, action: str) -> int:
         text = AdminAPI(self.broker).request("GET", "/metrics").body.decode()

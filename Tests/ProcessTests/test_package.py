@@ -22,6 +22,7 @@ pytestmark = [
     pytest.mark.hermesd("hermesd's own package"),
     # Making it compresses and strips 200 MB, once for all tests here.
     pytest.mark.timeout(900),
+    pytest.mark.xdist_group("package"),
 ]
 
 OWN_LICENSES = REPOSITORY / "packaging/debian/copyright"

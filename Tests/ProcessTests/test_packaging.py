@@ -563,6 +563,20 @@ def test_the_image_copies_only_what_exists_and_is_not_ignored():
         ), secret
 
 
+def test_the_image_copies_every_folder_that_the_package_names():
+    """SwiftPM refuses a package of which a target's folder is missing, whatever it is to build."""
+    manifest = (REPOSITORY / "Package.swift").read_text().split("if Context.environment")[0]
+    named = [path for path in re.findall(r'path: "([^"]+)"', manifest) if "\\(" not in path]
+    assert "Client/Sources/HermesClientCore" in named
+    words = re.findall(r"^COPY (?!--from)(.*) \S+$", stages()[0], re.MULTILINE)
+    copied = shlex.split(" ".join(words))
+    missing = [
+        path for path in named
+        if not any(path == folder or path.startswith(folder + "/") for folder in copied)
+    ]
+    assert missing == []
+
+
 def test_the_image_runs_as_an_ordinary_user_and_says_how_it_does():
     _, run = stages()
     assert re.search(r"^USER 10001:10001$", run, re.MULTILINE)

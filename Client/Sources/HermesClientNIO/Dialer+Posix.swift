@@ -1,5 +1,4 @@
 #if !canImport(Network)
-    import Crypto
     import NIOCore
     import NIOPosix
     import NIOSSL
@@ -56,7 +55,7 @@
             guard let key = try? certificate?.extractPublicKey().toSPKIBytes() else {
                 return "the broker's certificate holds no key that can be read"
             }
-            let pin = Array(SHA256.hash(data: key))
+            let pin = SHA256.hash(key)
             return trust.pins.contains(pin) ? nil : PinText.objection(to: pin)
         }
 

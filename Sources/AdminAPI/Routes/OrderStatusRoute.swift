@@ -130,15 +130,17 @@ struct OrderStatusPublisher: Sendable {
         let channel = channelTemplate.filled(identifiers)
         let id = publisher.messageID(try fields.messageID())
         let seconds = try fields.integer("expires_in_s", in: Publisher.expirySeconds)
-        let expiresAtMs = publisher.expiry(inSeconds: seconds)
+        // One look at the clock, so that a message lives exactly as long as was asked for.
+        let now = publisher.now()
+        let expiresAtMs = publisher.expiry(inSeconds: seconds, after: now)
         let collapseKey = try fields.collapseKey()
         let (asked, encoded): ([UInt8], [UInt8])
         do {
             asked = try update.encoded()
-            if update.updatedAtMs == 0 { update.updatedAtMs = publisher.now() }
+            if update.updatedAtMs == 0 { update.updatedAtMs = now }
             let envelope = Envelope(
                 messageID: id.text, topic: topic.text, channel: channel,
-                publishedAtMs: publisher.now(), expiresAtMs: expiresAtMs,
+                publishedAtMs: now, expiresAtMs: expiresAtMs,
                 collapseKey: collapseKey ?? "", contentType: OrderStatusUpdate.contentType,
                 payload: try update.encoded())
             encoded = try envelope.encoded()

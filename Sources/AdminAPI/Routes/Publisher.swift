@@ -30,7 +30,11 @@ struct Publisher: Sendable {
     static let expirySeconds: ClosedRange<Int64> = 1...4_294_967_295
 
     /// The UNIX time in milliseconds at which a message expires; `nil` for never.
-    func expiry(inSeconds seconds: Int64?) -> Int64? { seconds.map { now() + $0 * 1000 } }
+    func expiry(inSeconds seconds: Int64?) -> Int64? { expiry(inSeconds: seconds, after: now()) }
+
+    func expiry(inSeconds seconds: Int64?, after nowMs: Int64) -> Int64? {
+        seconds.map { nowMs + $0 * 1000 }
+    }
 
     /// The caller's identifier for a message, or a new one.
     func messageID(_ given: String?) -> MessageID {

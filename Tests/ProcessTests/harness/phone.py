@@ -14,8 +14,7 @@ from .waiting import PATIENCE, Deadline
 
 
 def executable() -> Path:
-    return Path(
-        os.environ.get("HERMES_PHONE", REPOSITORY / "Client/.build/debug/hermes-phone"))
+    return Path(os.environ.get("HERMES_PHONE", REPOSITORY / ".build/debug/hermes-phone"))
 
 
 class Phone:

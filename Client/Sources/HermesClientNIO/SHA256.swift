@@ -1,0 +1,81 @@
+#if !canImport(Network)
+    /// SHA-256 (FIPS 180-4), for pins where there is no CryptoKit.
+    ///
+    /// What it hashes is public, so its time need not be the same for all inputs. A package for this
+    /// alone would bring a second BoringSSL into every app's build.
+    package enum SHA256 {
+        private static let blockByteCount = 64
+
+        /// The first 32 bits of the fractional parts of the square roots of the first 8 primes.
+        private static let start: [UInt32] = [
+            0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a,
+            0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
+        ]
+
+        /// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
+        private static let constants: [UInt32] = [
+            0x428a_2f98, 0x7137_4491, 0xb5c0_fbcf, 0xe9b5_dba5, 0x3956_c25b, 0x59f1_11f1,
+            0x923f_82a4, 0xab1c_5ed5, 0xd807_aa98, 0x1283_5b01, 0x2431_85be, 0x550c_7dc3,
+            0x72be_5d74, 0x80de_b1fe, 0x9bdc_06a7, 0xc19b_f174, 0xe49b_69c1, 0xefbe_4786,
+            0x0fc1_9dc6, 0x240c_a1cc, 0x2de9_2c6f, 0x4a74_84aa, 0x5cb0_a9dc, 0x76f9_88da,
+            0x983e_5152, 0xa831_c66d, 0xb003_27c8, 0xbf59_7fc7, 0xc6e0_0bf3, 0xd5a7_9147,
+            0x06ca_6351, 0x1429_2967, 0x27b7_0a85, 0x2e1b_2138, 0x4d2c_6dfc, 0x5338_0d13,
+            0x650a_7354, 0x766a_0abb, 0x81c2_c92e, 0x9272_2c85, 0xa2bf_e8a1, 0xa81a_664b,
+            0xc24b_8b70, 0xc76c_51a3, 0xd192_e819, 0xd699_0624, 0xf40e_3585, 0x106a_a070,
+            0x19a4_c116, 0x1e37_6c08, 0x2748_774c, 0x34b0_bcb5, 0x391c_0cb3, 0x4ed8_aa4a,
+            0x5b9c_ca4f, 0x682e_6ff3, 0x748f_82ee, 0x78a5_636f, 0x84c8_7814, 0x8cc7_0208,
+            0x90be_fffa, 0xa450_6ceb, 0xbef9_a3f7, 0xc671_78f2,
+        ]
+
+        /// The 32 bytes of the digest.
+        package static func hash(_ message: [UInt8]) -> [UInt8] {
+            // The end is marked by one bit, and the last 8 bytes of the last block count the bits.
+            var padded = message + [0x80]
+            while padded.count % blockByteCount != blockByteCount - 8 { padded.append(0) }
+            let bitCount = UInt64(message.count) * 8
+            for shift in stride(from: 56, through: 0, by: -8) {
+                padded.append(UInt8(truncatingIfNeeded: bitCount >> UInt64(shift)))
+            }
+
+            var digest = start
+            for block in stride(from: 0, to: padded.count, by: blockByteCount) {
+                add(padded[block..<block + blockByteCount], to: &digest)
+            }
+            return digest.flatMap { word in
+                [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: word >> UInt32($0)) }
+            }
+        }
+
+        private static func add(_ block: ArraySlice<UInt8>, to digest: inout [UInt32]) {
+            let words = schedule(block)
+            var (a, b, c, d) = (digest[0], digest[1], digest[2], digest[3])
+            var (e, f, g, h) = (digest[4], digest[5], digest[6], digest[7])
+            for (word, constant) in zip(words, constants) {
+                let sum = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)
+                let first = h &+ sum &+ ((e & f) ^ (~e & g)) &+ constant &+ word
+                let other = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)
+                let second = other &+ ((a & b) ^ (a & c) ^ (b & c))
+                (a, b, c, d, e, f, g, h) = (first &+ second, a, b, c, d &+ first, e, f, g)
+            }
+            for (index, value) in [a, b, c, d, e, f, g, h].enumerated() { digest[index] &+= value }
+        }
+
+        /// The 64 words that one block is spread over.
+        private static func schedule(_ block: ArraySlice<UInt8>) -> [UInt32] {
+            var words = stride(from: block.startIndex, to: block.endIndex, by: 4).map { at in
+                block[at..<at + 4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            }
+            for index in words.count..<64 {
+                let (early, late) = (words[index - 15], words[index - 2])
+                let first = rotated(early, 7) ^ rotated(early, 18) ^ early >> 3
+                let second = rotated(late, 17) ^ rotated(late, 19) ^ late >> 10
+                words.append(words[index - 16] &+ first &+ words[index - 7] &+ second)
+            }
+            return words
+        }
+
+        private static func rotated(_ word: UInt32, _ bits: UInt32) -> UInt32 {
+            word >> bits | word << (32 - bits)
+        }
+    }
+#endif
