@@ -66,6 +66,7 @@ package struct BrokerLoop: ~Copyable {
     var acceptAgainAt: MonotonicTime?
     var notices: NoticeLog
     var histories: ClientHistories
+    var untold = UntoldOpenings()
     var tracer = Tracer()
     var settings: BrokerSettings
     let identity: Identity
@@ -400,6 +401,8 @@ package struct BrokerLoop: ~Copyable {
             shard.trimReports()
             shard.adoptWakeRules()
             histories.trim(to: limits.historyBytes)
+            // Without histories nobody tells of the ends of connections.
+            if limits.historyBytes == 0 { untold.removeAll() }
         case .access(let rules):
             shard.setAccess(rules)
             notices.forgetAccess()
