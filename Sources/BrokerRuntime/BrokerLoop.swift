@@ -178,18 +178,23 @@ package struct BrokerLoop: ~Copyable {
         handleMail()
         handleNewcomers()
         acceptWaiting()
+        if shard.hasOperatorWork { continueOperatorWork() }
+        watchMemory()
+        takeSteps()
+        closeEndedSockets()
+        resumeAccepting()
+        if lingering.nextDeadline != nil { endLingering() }
+        turns.add(from: begin, to: hermes_monotonic_us())
+        return !isDrained
+    }
+
+    @inline(never)
+    private mutating func continueOperatorWork() {
         shard.continueListings(
             address: { reactor.address(of: $0) }, peer: { reactor.peerAddress(of: $0) })
         continueBans()
         shard.continueUserDisconnects()
         continueDrain()
-        watchMemory()
-        takeSteps()
-        closeEndedSockets()
-        resumeAccepting()
-        endLingering()
-        turns.add(from: begin, to: hermes_monotonic_us())
-        return !isDrained
     }
 
     /// Takes the turn's steps in the shard's order.
@@ -242,7 +247,7 @@ package struct BrokerLoop: ~Copyable {
 
     private mutating func timeout() -> CInt {
         guard reactor.endedSocketCount == 0, !arrivals.hasMail else { return 0 }
-        var deadline = shard.nextDeadline
+        var deadline = shard.planTurn()
         if let first = lingering.nextDeadline { deadline = min(deadline ?? first, first) }
         if let handshakeDeadline {
             deadline = min(deadline ?? handshakeDeadline, handshakeDeadline)
@@ -251,8 +256,7 @@ package struct BrokerLoop: ~Copyable {
         if let memoryDeadline { deadline = min(deadline ?? memoryDeadline, memoryDeadline) }
         if let drainDeadline { deadline = min(deadline ?? drainDeadline, drainDeadline) }
         guard let deadline else { return -1 }
-        let now = Self.clock()
-        return CInt(clamping: deadline.milliseconds(since: now))
+        return CInt(clamping: deadline.milliseconds(since: turns.lastEnd ?? Self.clock()))
     }
 
     // MARK: Bytes
