@@ -15,6 +15,13 @@ extension Shard {
         return features
     }
 
+    /// True when lists, bans, disconnects or a drain of the operator go on. Asked in each turn, it
+    /// stirs nothing.
+    public var hasOperatorWork: Bool {
+        unsafeDowncast(followers, to: Features.self).requests.hasWork || bans.isSearching
+            || userDisconnects.hasWork || drain.isActive
+    }
+
     /// A shard with all features. `seed` is for hashes and generated client identifiers; it must be
     /// random.
     public init(

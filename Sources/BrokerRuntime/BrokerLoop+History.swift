@@ -17,10 +17,23 @@ extension BrokerLoop {
     mutating func remember(_ notice: BrokerNotice) {
         switch notice {
         case .opened(let handle, let client, let userName, _, let sessionPresent):
-            remember(
-                client, .connected, reason: sessionPresent ? "resumed" : "new", of: handle,
-                userName: userName)
+            let keepsLittle = !histories.holds(client) && settings.limits.historyBytes > 0
+            untold.set(
+                keepsLittle
+                    ? UntoldOpenings.Opening(
+                        sinceMs: shard.wallClockMs, isResumed: sessionPresent) : nil,
+                of: handle)
+            let reason = Self.openingReason(isResumed: sessionPresent)
+            if keepsLittle {
+                trace(client, .connected, reason: reason, topic: nil, count: 1)
+            } else {
+                remember(client, .connected, reason: reason, of: handle, userName: userName)
+            }
         case .closed(let handle, let client?, let userName, let reason, _):
+            if let opening = untold[handle] {
+                untold.set(nil, of: handle)
+                note(happening(opening, of: handle, userName), to: client, atMs: opening.sinceMs)
+            }
             remember(client, .disconnected, reason: reason.name, of: handle, userName: userName)
         case .refused(let handle, let client, let userName, let reason, let detail):
             remember(
@@ -57,6 +70,19 @@ extension BrokerLoop {
             addresses.append(address)
             return address.text
         }
+        if let (handle, userName) = shard.connection(ofClient: Array(clientID.utf8)),
+            let opening = untold[handle]
+        {
+            let address = reactor.peerAddress(of: handle)
+            if address != .unknown { addresses.append(address) }
+            let event = ClientEvent(
+                kind: .connected, firstMs: opening.sinceMs, lastMs: opening.sinceMs, count: 1,
+                reason: Self.openingReason(isResumed: opening.isResumed),
+                address: address == .unknown ? nil : address.text,
+                userName: userName.map { String(decoding: $0, as: UTF8.self) })
+            let later = history.events.prefix { $0.firstMs > opening.sinceMs }.count
+            history.events.insert(event, at: later)
+        }
         if let table = shard.banTable {
             history.bans = table.bans(
                 ofClient: clientID, users: history.events.compactMap(\.userName),
@@ -80,25 +106,48 @@ extension BrokerLoop {
         return address == .unknown ? [] : withUnsafeBytes(of: address) { Array($0) }
     }
 
+    private static func openingReason(isResumed: Bool) -> String {
+        isResumed ? "resumed" : "new"
+    }
+
+    private func happening(
+        _ opening: UntoldOpenings.Opening, of handle: Handle, _ userName: [UInt8]?
+    ) -> ClientHistories.Happening {
+        ClientHistories.Happening(
+            .connected, reason: Self.openingReason(isResumed: opening.isResumed),
+            address: rawAddress(of: handle), userName: userName)
+    }
+
+    private mutating func note(
+        _ happening: ClientHistories.Happening, to client: [UInt8], atMs: Int64
+    ) {
+        // A refused CONNECT may name no client.
+        guard settings.limits.historyBytes > 0, !client.isEmpty else { return }
+        histories.note(happening, to: client, atMs: atMs, limit: settings.limits.historyBytes)
+    }
+
     private mutating func remember(
         _ client: [UInt8], _ kind: ClientEvent.Kind, reason: String, of handle: Handle? = nil,
         userName: [UInt8]? = nil, topic: [UInt8]? = nil, count: UInt64 = 1,
         detail: String? = nil
     ) {
-        if tracer.isActive {
-            let place = topic.map { ", \(String(decoding: $0, as: UTF8.self))" } ?? ""
-            tracer.event(
-                Self.words(kind, reason: reason, count: count) + place, client: client,
-                atMs: shard.wallClockMs)
-        }
-        // A refused CONNECT may name no client.
-        guard settings.limits.historyBytes > 0, !client.isEmpty else { return }
-        histories.note(
+        trace(client, kind, reason: reason, topic: topic, count: count)
+        note(
             ClientHistories.Happening(
                 kind, reason: reason,
                 address: handle.map { rawAddress(of: $0) } ?? [],
                 userName: userName, topic: topic, count: count, detail: detail),
-            to: client, atMs: shard.wallClockMs, limit: settings.limits.historyBytes)
+            to: client, atMs: shard.wallClockMs)
+    }
+
+    private mutating func trace(
+        _ client: [UInt8], _ kind: ClientEvent.Kind, reason: String, topic: [UInt8]?, count: UInt64
+    ) {
+        guard tracer.isActive else { return }
+        let place = topic.map { ", \(String(decoding: $0, as: UTF8.self))" } ?? ""
+        tracer.event(
+            Self.words(kind, reason: reason, count: count) + place, client: client,
+            atMs: shard.wallClockMs)
     }
 
     private static func words(_ kind: ClientEvent.Kind, reason: String, count: UInt64) -> String {

@@ -67,6 +67,7 @@ package struct BrokerLoop: ~Copyable {
     var acceptAgainAt: MonotonicTime?
     var notices: NoticeLog
     var histories: ClientHistories
+    var untold = UntoldOpenings()
     var tracer = Tracer()
     var settings: BrokerSettings
     let identity: Identity
@@ -178,18 +179,23 @@ package struct BrokerLoop: ~Copyable {
         handleMail()
         handleNewcomers()
         acceptWaiting()
+        if shard.hasOperatorWork { continueOperatorWork() }
+        watchMemory()
+        takeSteps()
+        closeEndedSockets()
+        resumeAccepting()
+        if lingering.nextDeadline != nil { endLingering() }
+        turns.add(from: begin, to: hermes_monotonic_us())
+        return !isDrained
+    }
+
+    @inline(never)
+    private mutating func continueOperatorWork() {
         shard.continueListings(
             address: { reactor.address(of: $0) }, peer: { reactor.peerAddress(of: $0) })
         continueBans()
         shard.continueUserDisconnects()
         continueDrain()
-        watchMemory()
-        takeSteps()
-        closeEndedSockets()
-        resumeAccepting()
-        endLingering()
-        turns.add(from: begin, to: hermes_monotonic_us())
-        return !isDrained
     }
 
     /// Takes the turn's steps in the shard's order.
@@ -242,7 +248,7 @@ package struct BrokerLoop: ~Copyable {
 
     private mutating func timeout() -> CInt {
         guard reactor.endedSocketCount == 0, !arrivals.hasMail else { return 0 }
-        var deadline = shard.nextDeadline
+        var deadline = shard.planTurn()
         if let first = lingering.nextDeadline { deadline = min(deadline ?? first, first) }
         if let handshakeDeadline {
             deadline = min(deadline ?? handshakeDeadline, handshakeDeadline)
@@ -251,8 +257,7 @@ package struct BrokerLoop: ~Copyable {
         if let memoryDeadline { deadline = min(deadline ?? memoryDeadline, memoryDeadline) }
         if let drainDeadline { deadline = min(deadline ?? drainDeadline, drainDeadline) }
         guard let deadline else { return -1 }
-        let now = Self.clock()
-        return CInt(clamping: deadline.milliseconds(since: now))
+        return CInt(clamping: deadline.milliseconds(since: turns.lastEnd ?? Self.clock()))
     }
 
     // MARK: Bytes
@@ -401,6 +406,8 @@ package struct BrokerLoop: ~Copyable {
             shard.trimReports()
             shard.adoptWakeRules()
             histories.trim(to: limits.historyBytes)
+            // Without histories nobody tells of the ends of connections.
+            if limits.historyBytes == 0 { untold.removeAll() }
         case .access(let rules):
             shard.setAccess(rules)
             notices.forgetAccess()

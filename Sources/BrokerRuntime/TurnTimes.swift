@@ -5,12 +5,16 @@ import Structures
 struct TurnTimes {
     private(set) var histogram = TimeHistogram(.fiftyMicroseconds)
     private var longest = RecentMaximum()
+    /// The end of the last turn; `nil` before the first.
+    private(set) var lastEnd: MonotonicTime?
 
     /// Counts a turn by its begin and end, in microseconds of the monotonic clock.
     mutating func add(from begin: UInt64, to end: UInt64) {
         let took = end > begin ? end - begin : 0
         histogram.add(microseconds: took)
-        longest.add(took, at: MonotonicTime(milliseconds: end / 1_000))
+        let time = MonotonicTime(milliseconds: end / 1_000)
+        lastEnd = time
+        longest.add(took, at: time)
     }
 
     /// The longest turn of the last minute, in microseconds.

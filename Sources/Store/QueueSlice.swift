@@ -20,6 +20,14 @@ public struct QueueSlice: Sendable {
         public var shared: UnsafeRawBufferPointer
         /// The message's identifier; empty for none.
         public var messageID: UnsafeRawBufferPointer
+
+        /// Notes that PUBREC has come, and drops the content.
+        public mutating func release() {
+            isReleased = true
+            topic = UnsafeRawBufferPointer(start: nil, count: 0)
+            payload = topic
+            messageID = topic
+        }
     }
 
     public let request: QueueRead
@@ -36,7 +44,8 @@ public struct QueueSlice: Sendable {
     ///   - next: the position from which the next read begins.
     ///   - bytes: the records of each position, in order: `message`, `named` if needed, `queued`,
     ///     and `shared` and `released` if needed.
-    ///   - released: rising ranges of positions that are released although `bytes` does not say so.
+    ///   - released: rising ranges of positions whose messages of QoS 2 are released although `bytes`
+    ///     does not say so.
     ///   - failure: the failure that ended the read.
     public init(
         request: QueueRead, next: UInt64, bytes: [UInt8],
@@ -82,11 +91,8 @@ public struct QueueSlice: Sendable {
 
     private func hand(_ item: inout Item?, _ body: (Item) -> Void) {
         guard var taken = item.take() else { return }
-        if Self.contains(taken.position, in: released) {
-            taken.isReleased = true
-            taken.topic = UnsafeRawBufferPointer(start: nil, count: 0)
-            taken.payload = taken.topic
-            taken.messageID = taken.topic
+        if taken.qos == 2, Self.contains(taken.position, in: released) {
+            taken.release()
         }
         body(taken)
     }

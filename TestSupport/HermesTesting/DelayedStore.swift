@@ -99,6 +99,9 @@ package final class DelayedStore: Store {
             case .shared(let session, let position, let filter):
                 queues[session]?[position]?.shared = filter
             case .released(let session, let position):
+                guard case .queued(_, _, _, 2, _, _)? = queues[session]?[position]?.queued else {
+                    continue
+                }
                 queues[session]?[position]?.isReleased = true
             case .finished(let session, let position): queues[session]?[position] = nil
             case .sessionRemoved(let session): queues[session] = nil

@@ -39,7 +39,10 @@ extension StoreModel {
         case .shared(let session, let position, let filter):
             sessions[session]?.queue[position]?.shared = filter
         case .horizon(let session, let position): sessions[session]?.horizon = position
-        case .released(let session, let position): sessions[session]?.queue[position]?.release()
+        case .released(let session, let position):
+            if sessions[session]?.queue[position]?.qos == 2 {
+                sessions[session]?.queue[position]?.release()
+            }
         case .finished(let session, let position): sessions[session]?.queue[position] = nil
         case .inbound(let session, let identifier): sessions[session]?.inbound.insert(identifier)
         case .inboundRemoved(let session, let identifier):

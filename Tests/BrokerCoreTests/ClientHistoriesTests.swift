@@ -63,6 +63,31 @@ struct ClientHistoriesTests {
             ])
     }
 
+    @Test("the begin of a connection that is noted after its events stands before them")
+    func lateBegin() {
+        var histories = Self.histories()
+        let phone: [UInt8] = [0x70]
+        let heldBefore = histories.holds(phone)
+        #expect(!heldBefore)
+        for time in 11...13 as ClosedRange<Int64> {
+            histories.note(
+                Happening(.denied, reason: "at \(time)"), to: phone, atMs: time, limit: 1 << 20)
+        }
+        let holds = histories.holds(phone)
+        #expect(holds)
+        histories.note(Happening(.connected, reason: "new"), to: phone, atMs: 10, limit: 1 << 20)
+        histories.note(Happening(.disconnected, reason: "x"), to: phone, atMs: 14, limit: 1 << 20)
+        let all = Self.history(histories, "p").events
+        #expect(all.map(\.firstMs) == [14, 13, 12, 11, 10])
+        // The oldest of nine events goes, though it was not the first to be noted.
+        for time in 15...18 as ClosedRange<Int64> {
+            histories.note(
+                Happening(.denied, reason: "at \(time)"), to: phone, atMs: time, limit: 1 << 20)
+        }
+        let events = Self.history(histories, "p").events
+        #expect(events.map(\.firstMs) == (11...18).reversed())
+    }
+
     @Test("a client and an event take what docs/limits.md says")
     func sizes() {
         #expect(MemoryLayout<ClientHistories.Record>.stride + 16 == 64)

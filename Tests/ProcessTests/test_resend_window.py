@@ -57,3 +57,46 @@ def test_a_client_that_never_acknowledges_gets_one_window_after_each_kill(hermes
             phone.send(wire.puback(packet.packet_id) if qos == 1 else wire.pubrec(packet.packet_id))
         phone.ping()
     assert arrived == list(range(COUNT))
+
+
+def test_a_message_whose_pubrec_came_late_is_never_sent_again(hermesd):
+    """After a crash, and with a lower limit, more is in flight than the window holds. The phone
+    answers on its new connection what it got on the former one: from then on the broker owes
+    PUBREL, also after the next crash [MQTT-4.3.3-1]."""
+    broker = hermesd(max_in_flight=WINDOW)
+    with closing(RawClient(broker.address)) as phone, closing(RawClient(broker.address)) as office:
+        phone.connect("phone", clean_session=False)
+        phone.subscribe(("orders/#", 2))
+        office.connect("office")
+        for number in range(COUNT):
+            office.publish("orders/7", b"%d" % number, qos=2)
+        sent = [phone.receive() for _ in range(WINDOW)]
+        assert [int(publish.payload) for publish in sent] == list(range(WINDOW))
+        broker.kill()
+    late = [sent[12], sent[17]]
+    broker = hermesd(data=broker.data, max_in_flight=5)
+    with closing(RawClient(broker.address)) as phone:
+        phone.connect("phone", clean_session=False)
+        assert [int(phone.receive().payload) for _ in range(5)] == list(range(5))
+        for publish in late:
+            phone.send(wire.pubrec(publish.packet_id))
+            assert phone.receive() == Pubrel(publish.packet_id)
+        broker.kill()
+    broker = hermesd(data=broker.data, max_in_flight=5)
+
+    arrived: list[int] = []
+    released: list[int] = []
+    with closing(RawClient(broker.address)) as phone:
+        phone.connect("phone", clean_session=False)
+        while len(arrived) < COUNT - len(late) or len(released) < COUNT:
+            packet = phone.receive()
+            if isinstance(packet, Pubrel):
+                released.append(packet.packet_id)
+                phone.send(wire.pubcomp(packet.packet_id))
+            else:
+                assert isinstance(packet, Publish)
+                arrived.append(int(packet.payload))
+                phone.send(wire.pubrec(packet.packet_id))
+        phone.ping()
+        assert AdminAPI(broker).client("phone")["in_flight"] == 0
+    assert arrived == [number for number in range(COUNT) if number not in (12, 17)]

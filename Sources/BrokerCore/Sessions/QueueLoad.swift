@@ -159,9 +159,21 @@ package struct QueueLoad {
     }
 }
 
+/// The acknowledgement that has come for a QoS 2 message in flight while only the store has it.
+enum StoredAcknowledgement {
+    /// PUBREC.
+    case released
+    /// PUBREC, and then PUBCOMP.
+    case completed
+}
+
 /// The loads of all sessions, by session number; few sessions have one.
 package struct QueueLoads {
     private var loads: [UInt64: QueueLoad] = [:]
+    /// By session number and position. More may be in flight than the window holds: after a crash,
+    /// or after a reload that lowers the limit. A client may acknowledge all of it on its new
+    /// connection, and a part that the store reads meanwhile does not know of that.
+    private var acknowledged: [UInt64: [UInt64: StoredAcknowledgement]] = [:]
 
     package subscript(session: UInt64) -> QueueLoad {
         get { loads.isEmpty ? QueueLoad() : loads[session] ?? QueueLoad() }
@@ -189,8 +201,33 @@ package struct QueueLoads {
         !loads.isEmpty && loads[session]?.isUnderWay == true
     }
 
-    /// See ``QueueLoad/connectionClosed()``.
+    /// Notes PUBREC for a position that only the store has; false for a repeated one.
+    mutating func noteReleased(_ position: UInt64, of session: UInt64) -> Bool {
+        guard acknowledged[session]?[position] == nil else { return false }
+        acknowledged[session, default: [:]][position] = .released
+        return true
+    }
+
+    /// Notes PUBCOMP for a position that only the store has; without effect before PUBREC.
+    mutating func noteCompleted(_ position: UInt64, of session: UInt64) {
+        if acknowledged[session]?[position] != nil { acknowledged[session]?[position] = .completed }
+    }
+
+    /// Returns what has come for a position that is being put into memory, and forgets it.
+    mutating func takeAcknowledgement(
+        _ position: UInt64, of session: UInt64
+    ) -> StoredAcknowledgement? {
+        acknowledged.isEmpty ? nil : acknowledged[session]?.removeValue(forKey: position)
+    }
+
+    /// Notes that all messages in flight are in memory.
+    mutating func hasLoadedInFlight(_ session: UInt64) {
+        if !acknowledged.isEmpty { acknowledged[session] = nil }
+    }
+
+    /// See ``QueueLoad/connectionClosed()``. The store knows of each PUBREC by the next load.
     package mutating func connectionClosed(_ session: UInt64) {
+        if !acknowledged.isEmpty { acknowledged[session] = nil }
         if !loads.isEmpty { self[session].connectionClosed() }
     }
 

@@ -124,6 +124,7 @@ extension Shard {
         if slice.failure == nil {
             if next >= firstWaiting {
                 sessions[session].outbound.finishPlacingSent()
+                sessions.loads.hasLoadedInFlight(sessions[session].number)
             } else {
                 sessions[session].outbound.continuePlacingSent()
             }
@@ -145,12 +146,24 @@ extension Shard {
     private mutating func placeSent(_ item: QueueSlice.Item, _ session: UInt32, _ handle: Handle) {
         if item.qos == QoS.atMostOnce.rawValue {
             // QoS 0 may have been sent, and is never re-sent.
-            sessions[session].outbound.skipSent()
+            sessions[session].outbound.skipSent(item.position)
             finished(session, item.position, .sent)
             return
         }
+        var item = item
+        if let acknowledgement = sessions.loads.takeAcknowledgement(
+            item.position, of: sessions[session].number), item.qos == QoS.exactlyOnce.rawValue
+        {
+            // The store may have read the part before it knew of PUBREC.
+            item.release()
+            if acknowledgement == .completed {
+                sessions[session].outbound.skipSent(item.position)
+                acknowledged(session, item.position, .exactlyOnce, arrivedMs: 0)
+                return
+            }
+        }
         guard item.isReleased || rights.mayStillReceive(item.topic, sessions[session]) else {
-            sessions[session].outbound.skipSent()
+            sessions[session].outbound.skipSent(item.position)
             revoke(session, item.topic, item.position)
             return
         }

@@ -280,16 +280,31 @@ extension Shard {
         if case .violation(let awaited) = received {
             end(handle, .protocolViolation(.wrongAcknowledgement(type, awaited: awaited)))
         }
-        guard case .accepted(let position, let arrivedMs) = received else { return }
+        guard case .accepted(let position, let arrivedMs) = received else {
+            if type == .pubcomp,
+                let position = sessions[session].outbound.storedPosition(of: identifier)
+            {
+                sessions.loads.noteCompleted(position, of: sessions[session].number)
+            }
+            return
+        }
+        sessions.totals.finished()
+        acknowledged(
+            session, position, type == .puback ? .atLeastOnce : .exactlyOnce, arrivedMs: arrivedMs)
+        pump(session)
+        resumeRetained(session)
+    }
+
+    /// Counts and records that a receiver has acknowledged a message to the end.
+    mutating func acknowledged(
+        _ session: UInt32, _ position: UInt64, _ qos: QoS, arrivedMs: UInt32
+    ) {
         context.counters.delivered(
-            type == .puback ? .atLeastOnce : .exactlyOnce, arrivedMs: arrivedMs,
+            qos, arrivedMs: arrivedMs,
             acknowledgedMs: commits.times.acknowledgementStamp(ofArrival: arrivedMs),
             at: context.now)
         sessions[session].publishesAcknowledged += 1
-        sessions.totals.finished()
         finished(session, position, .acknowledged)
-        pump(session)
-        resumeRetained(session)
     }
 
     private mutating func receivePubrec(_ handle: Handle, _ identifier: PacketIdentifier) {
@@ -307,10 +322,24 @@ extension Shard {
         case .violation(let awaited):
             end(handle, .protocolViolation(.wrongAcknowledgement(.pubrec, awaited: awaited)))
             return
-        case .repeated, .unknown:
+        case .repeated: break
+        case .unknown:
             // PUBREL answers an unknown identifier too, so that the receiver can end the exchange.
-            break
+            needsCommit = releaseStored(session, identifier)
         }
         acknowledge(handle, .pubrel, identifier, needsCommit: needsCommit, requestBytes: 0)
+    }
+
+    /// Records PUBREC for a message in flight that only the store has, so that it is never sent
+    /// again once PUBREL has left [MQTT-4.3.3-1]; false when there can be none with this identifier,
+    /// or when its PUBREC has come before.
+    @inline(never)
+    private mutating func releaseStored(_ session: UInt32, _ identifier: PacketIdentifier) -> Bool {
+        let number = sessions[session].number
+        guard let position = sessions[session].outbound.storedPosition(of: identifier),
+            sessions.loads.noteReleased(position, of: number)
+        else { return false }
+        commits.records.released(session: number, position: position)
+        return true
     }
 }

@@ -48,6 +48,8 @@ package struct TurnMachine {
     }
 
     package var state = State.gathering
+    /// Before this time no timer of the next turn is due.
+    var quietUntil = MonotonicTime(milliseconds: 0)
 
     /// True while connections whose packets wait since earlier turns offer them.
     package var isContinuing: Bool {
@@ -72,6 +74,8 @@ extension Shard {
     /// Sends per turn, about 1 ms. Each further 8 KiB of a connection's output count as one more.
     private static var sendsPerTurn: Int { 128 }
     private static var bytesPerSendShift: Int { 13 }
+    /// Some things go by the wall clock or by limits, and need no time of their own.
+    private static var longestQuietMilliseconds: UInt64 { 1_000 }
 
     /// Begins a turn; `wallClockMs` is UNIX time in milliseconds. `microseconds` is `now` in a finer
     /// unit, for what takes less than a millisecond.
@@ -87,7 +91,8 @@ extension Shard {
     public mutating func nextStep() -> TurnStep {
         switch turn.state {
         case .gathering:
-            expireTimers()
+            if context.now >= turn.quietUntil { expireTimers() }
+            turn.quietUntil = MonotonicTime(milliseconds: 0)
             return readNext()
         case .judging(let handle):
             judge(handle)
@@ -197,6 +202,15 @@ extension Shard {
     public mutating func closeNow() -> TurnResult {
         endEvents()
         return takeResult()
+    }
+
+    /// ``nextDeadline``, for a caller that begins the next turn by then. Unless it has come, that turn
+    /// asks no timer: what events make due meanwhile is the business of the turn after.
+    public mutating func planTurn() -> MonotonicTime? {
+        let deadline = nextDeadline
+        let longest = context.now.advanced(byMilliseconds: Self.longestQuietMilliseconds)
+        turn.quietUntil = min(deadline ?? longest, longest)
+        return deadline
     }
 
     /// The time of the next turn without any event; `nil` for none.

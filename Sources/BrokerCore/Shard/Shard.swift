@@ -140,6 +140,15 @@ public struct Shard: ~Copyable {
         if connections.isCurrent(handle) { connections[handle].origin = key }
     }
 
+    /// The open connection of a client, and the user name of its session; `nil` for one that is
+    /// offline or unknown.
+    public func connection(ofClient identifier: [UInt8]) -> (handle: Handle, userName: [UInt8]?)? {
+        guard let session = identifier.withUnsafeBytes({ sessions.find($0) }),
+            let handle = sessions[session].connection, connections[handle].machine.isOpen
+        else { return nil }
+        return (handle, sessions[session].claimedUserName)
+    }
+
     /// The listener that accepted a connection.
     public func listener(of handle: Handle) -> Int { Int(connections[handle].listener) }
 

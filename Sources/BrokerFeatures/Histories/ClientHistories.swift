@@ -160,17 +160,30 @@ public struct ClientHistories: ~Copyable {
     }
 
     private mutating func append(_ happening: Happening, to place: UInt32, _ now: Int64) {
+        let (newer, older) = neighbours(of: happening.kind, at: place, now)
         let event = events.insert(
             Event(
-                firstMs: now, lastMs: now, count: UInt32(clamping: happening.count),
-                older: records[place].newest,
+                firstMs: now, lastMs: now, count: UInt32(clamping: happening.count), older: older,
                 reason: Self.withBytes(of: happening.reason) { CompactBytes($0, pool: pool) },
                 kind: Self.number(of: happening.kind)))
         setTexts(of: event, happening)
-        records[place].newest = event
+        if newer == noIndex { records[place].newest = event } else { events[newer].older = event }
         records[place].count += 1
         records[place].eventBytes += UInt32(events[event].bytes)
         if records[place].count > Self.mostEvents { dropOldest(of: place) }
+    }
+
+    /// The events between which a new one belongs; ``noIndex`` for none. The begin of a connection may
+    /// be noted after what has happened during it, at its end.
+    private func neighbours(
+        of kind: ClientEvent.Kind, at place: UInt32, _ now: Int64
+    ) -> (newer: UInt32, older: UInt32) {
+        var (newer, older) = (noIndex, records[place].newest)
+        guard kind == .connected else { return (newer, older) }
+        while older != noIndex, events[older].firstMs > now {
+            (newer, older) = (older, events[older].older)
+        }
+        return (newer, older)
     }
 
     private mutating func setTexts(of event: UInt32, _ happening: Happening) {
@@ -240,6 +253,9 @@ public struct ClientHistories: ~Copyable {
     }
 
     // MARK: Answers
+
+    /// True when anything is noted of a client.
+    public func holds(_ client: [UInt8]) -> Bool { client.withUnsafeBytes { find($0) } != nil }
 
     private func find(_ client: UnsafeRawBufferPointer) -> UInt32? {
         byIdentifier.find(hash(client)) { records[$0].identifier.equals(client) }

@@ -73,9 +73,14 @@ extension OutboundQueue {
     /// The position with this packet identifier among the positions that have been sent; `nil`
     /// without one.
     private func position(of identifier: PacketIdentifier) -> UInt64? {
-        let first = UInt64(PacketIdentifier(position: head).rawValue)
-        let offset = (UInt64(identifier.rawValue) + 65_535 - first) % 65_535
+        let offset = offset(of: identifier)
         return offset < UInt64(sentSpan) ? head + offset : nil
+    }
+
+    /// The distance from the head to the next position with this packet identifier.
+    func offset(of identifier: PacketIdentifier) -> UInt64 {
+        let first = UInt64(PacketIdentifier(position: head).rawValue)
+        return (UInt64(identifier.rawValue) + 65_535 - first) % 65_535
     }
 }
 

@@ -106,11 +106,27 @@ extension OutboundQueue {
     }
 
     /// Passes over a message in flight that is not put back, such as an expired one.
-    public mutating func skipSent() { storedInFlight -= min(1, storedInFlight) }
+    public mutating func skipSent(_ position: UInt64) {
+        storedInFlight -= min(1, storedInFlight)
+        if span == 0 { head = position + 1 }
+    }
+
+    /// The position with this packet identifier among the messages in flight that are only in the
+    /// store, once the first of them have been loaded. The store may have no message there any
+    /// more, or one of another QoS. `nil` when no position in flight can have the identifier.
+    public func storedPosition(of identifier: PacketIdentifier) -> UInt64? {
+        guard storedInFlight > 0 else { return nil }
+        // All messages in flight lie within one round of identifiers, and none before the head.
+        let position = head + offset(of: identifier)
+        return position >= head + UInt64(span) && position < firstStored ? position : nil
+    }
 
     /// Ends the loading of messages in flight. The store no longer has those that are still
     /// missing.
-    public mutating func finishPlacingSent() { storedInFlight = 0 }
+    public mutating func finishPlacingSent() {
+        storedInFlight = 0
+        if span == 0 { head = firstStored }
+    }
 
     /// Further messages in flight are still to be loaded, however many counted.
     public mutating func continuePlacingSent() { storedInFlight = max(1, storedInFlight) }

@@ -54,7 +54,8 @@ extension SegmentTransaction {
     /// Removes the content of QoS 2 messages whose PUBREC has come, since nothing needs it again.
     mutating func release() throws(StoreFailure) {
         for range in changes.released {
-            let (_, bytes) = try collect(range.session, range.first, range.last)
+            let (_, bytes) = try collect(
+                range.session, range.first, range.last, onlyExactlyOnce: true)
             try database.writer.releaseQueued.run(range.session, range.first, range.last)
             try add(to: range.session, messages: 0, bytes: -bytes)
         }
@@ -74,13 +75,14 @@ extension SegmentTransaction {
 
     /// Sums rows that are about to lose their content, and collects the references that they drop.
     mutating func collect(
-        _ session: UInt64, _ first: UInt64, _ last: UInt64
+        _ session: UInt64, _ first: UInt64, _ last: UInt64, onlyExactlyOnce: Bool = false
     ) throws(StoreFailure) -> (messages: Int64, bytes: Int64) {
         if droppedReferences.count >= Self.mostDropped { try settleReferences() }
         var messages: Int64 = 0
         var bytes: Int64 = 0
         database.writer.selectQueued.bind(session, first, last)
         while try database.writer.selectQueued.next() {
+            guard !onlyExactlyOnce || database.writer.selectQueued.byte(3) == 2 else { continue }
             messages += 1
             bytes += database.writer.selectQueued.integer(0)
             if database.writer.selectQueued.flag(1) {

@@ -75,13 +75,13 @@ struct SegmentWriter: ~Copyable {
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
                 """, "write"),
             selectQueued: try connection.prepare(
-                "SELECT bytes, shared, message FROM queue \(range)", "write"),
+                "SELECT bytes, shared, message, qos FROM queue \(range)", "write"),
             releaseQueued: try connection.prepare(
                 """
                 UPDATE queue SET released = 1, shared = 0, bytes = 0, published_qos = NULL,
                     published_retain = NULL, expires_at_ms = NULL, topic = NULL, payload = NULL,
                     message_id = NULL
-                \(range) AND released = 0
+                \(range) AND released = 0 AND qos = 2
                 """, "write"),
             deleteQueued: try connection.prepare(
                 "DELETE FROM queue \(range)", "write"),

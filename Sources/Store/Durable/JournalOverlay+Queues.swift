@@ -41,13 +41,14 @@ extension JournalOverlay {
         return true
     }
 
-    /// Notes PUBREC for a position: only PUBREL is still owed.
+    /// Notes PUBREC for a position of QoS 2: only PUBREL is still owed.
     mutating func release(_ number: UInt64, _ position: UInt64) {
         let session = session(number)
         guard let (index, _) = findEntry(session, position) else {
             delta(ofRecord: session).release(position)
             return
         }
+        guard entries[index].qos == 2 else { return }
         entries[index].isReleased = true
         if entries[index].segment == active.number {
             dropReference(entries[index].message)

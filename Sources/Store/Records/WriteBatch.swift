@@ -163,6 +163,8 @@ public struct WriteBatch: ~Copyable {
         put(position)
     }
 
+    /// PUBREC has come for a position. Without effect on a position that is done, or that has
+    /// another QoS than 2.
     public mutating func released(session: UInt64, position: UInt64) {
         guard begin(.released) else { return }
         put(session)

@@ -47,7 +47,7 @@ struct DatabaseApplyTests {
         segment.session(1, "one")
         segment.state(1, end: 2)
         segment.message(1, "t", "x")
-        segment.queued(1, 1, message: 1)
+        segment.queued(1, 1, message: 1, qos: 2)
         segment.retained("t", message: 1)
         segment.will(1, message: 1)
         try segment.apply(to: database)

@@ -50,6 +50,7 @@ extension StoreModel {
         }
         for range in changes.released {
             for position in range.first...range.last {
+                guard sessions[range.session]?.queue[position]?.qos == 2 else { continue }
                 sessions[range.session]?.queue[position]?.release()
             }
         }
