@@ -22,6 +22,13 @@ extension HermesClient.ReceivedMessage {
     }
 }
 
+extension HermesClient.OutgoingMessage {
+    var sentence: String {
+        "outbox: \(id), \(message.topic.visible), QoS \(message.qos.rawValue), "
+            + "\(message.payload.count) bytes" + (isHeldBack ? ", held back" : "")
+    }
+}
+
 extension HermesClient.Statistics {
     var sentence: String {
         "statistics: received \(received), duplicates \(duplicates), losses \(losses), "
@@ -77,6 +84,8 @@ extension HermesClient.Event {
         case .sessionLost: "the broker had lost the session"
         case .dropped(let reason): "disconnected: \(reason.visible)"
         case .renewalRefused(let filter): "the broker refused \(filter.visible)"
+        case .publishRefused(let topic):
+            "the broker refused a message to \(topic.visible), which is held back"
         case .droppedAtMostOnce(let count): "\(count) messages of QoS 0 were dropped"
         }
     }

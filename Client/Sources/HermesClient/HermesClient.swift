@@ -23,7 +23,7 @@ import NIOCore
 /// All of it may be used from any thread and task. The client ends with its last reference, but a
 /// program that wants to know when calls ``stop()``.
 public final class HermesClient: Sendable {
-    private let engine: EngineReference
+    let engine: EngineReference
     private let outlets: ClientEngine.Outlets
     private let storageLock: StorageLock?
     private let allowsExactlyOnce: Bool

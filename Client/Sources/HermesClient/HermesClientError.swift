@@ -27,6 +27,8 @@ public enum HermesClientError: Error, Hashable, Sendable, CustomStringConvertibl
     case subscriptionRefused(String)
     /// QoS 2 needs a storage that survives a restart of the program.
     case qosNeedsStorage
+    /// ``HermesClient/discard(_:)`` has taken the message out of the outbox.
+    case discarded
     /// A device token or a bundle identifier that cannot be right.
     case device(String)
 
@@ -51,6 +53,7 @@ public enum HermesClientError: Error, Hashable, Sendable, CustomStringConvertibl
                 + "or use a wildcard"
         case .subscriptionRefused(let filter):
             "the broker refused \"\(filter)\"; its rules do not let this client subscribe to it"
+        case .discarded: "the message was discarded before the broker had taken it over"
         case .qosNeedsStorage:
             "QoS 2 must survive a restart of the program; use Storage.file, or QoS 1"
         }

@@ -52,6 +52,10 @@ extension HermesClient {
         case dropped(String)
         /// A subscription that the broker had granted was refused when it was renewed.
         case renewalRefused(filter: String)
+        /// The broker closed the connection, twice, upon a message with this topic: its rules do not
+        /// let this client publish it. The message is held back: ``HermesClient/outbox()`` lists it,
+        /// ``HermesClient/retry(_:)`` and ``HermesClient/discard(_:)`` decide.
+        case publishRefused(topic: String)
         /// So many messages of QoS 0 found the buffer of 256 full.
         case droppedAtMostOnce(count: Int)
     }
@@ -107,6 +111,8 @@ extension HermesClient.Event {
             case .dropped(let reason): .dropped(reason.sentence)
             case .renewalRefused(let filter):
                 .renewalRefused(filter: String(decoding: filter, as: UTF8.self))
+            case .publishRefused(let topic):
+                .publishRefused(topic: String(decoding: topic, as: UTF8.self))
             case .droppedAtMostOnce(let count): .droppedAtMostOnce(count: count)
             }
     }

@@ -21,7 +21,7 @@ package enum ClientAction: Equatable, Sendable {
     case published(UInt64)
     /// The broker has answered for a topic filter.
     case subscriptionAnswered([UInt8], SubscriptionAnswer)
-    /// An hour has passed: the report is to be published.
+    /// The report is to be published now; ``ClientMachine/sendReport(_:topic:at:)`` takes it.
     case reportDue
 }
 
@@ -78,6 +78,9 @@ package enum ClientEvent: Hashable, Sendable {
     case dropped(DropReason)
     /// A subscription that the broker had granted was refused when it was renewed.
     case renewalRefused(filter: [UInt8])
+    /// The broker closes the connection upon messages with this topic: the one that was sent is
+    /// held back.
+    case publishRefused(topic: [UInt8])
     /// Messages of QoS 0 that found the buffer full, since the last such event.
     case droppedAtMostOnce(count: Int)
 }

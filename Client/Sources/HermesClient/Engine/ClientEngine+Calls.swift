@@ -88,6 +88,13 @@ extension ClientEngine {
         return outcome
     }
 
+    /// False if there is no message with this key.
+    func discard(_ key: UInt64) -> Bool {
+        let isKnown = handle { $0.discard(key, at: $1) }
+        receipts.removeValue(forKey: key)?.finish(.failure(HermesClientError.discarded))
+        return isKnown
+    }
+
     // MARK: Messages
 
     func fillInlet() {
@@ -111,19 +118,15 @@ extension ClientEngine {
     var statistics: HermesClient.Statistics {
         HermesClient.Statistics(
             machine.counters, heartbeatSeconds: machine.heartbeatSeconds,
-            unacknowledgedPublishes: machine.stored.outbox.messages.count)
+            unacknowledgedPublishes: machine.stored.outbox.count)
     }
 
-    /// Publishes the counters, unless the former report is still on its way: they are cumulative.
+    /// Publishes the counters; there is nothing to tell before the first connection.
     func publishReport(of machine: inout ClientMachine, at moment: Moment) {
-        guard let reportTopic, machine.counters.connects > 0,
-            !machine.stored.outbox.messages.contains(where: { $0.topic == reportTopic })
-        else { return }
+        guard let reportTopic, machine.counters.connects > 0 else { return }
         let report = ReportEncoder.encode(
             machine.counters, losses: machine.lossesByChannel,
             heartbeatSeconds: machine.heartbeatSeconds, network: machine.networkLabel)
-        // A full outbox leaves no room for it; the next report holds all of this one.
-        _ = try? machine.publish(
-            topic: reportTopic, payload: report, qos: .atLeastOnce, at: moment)
+        machine.sendReport(report, topic: reportTopic, at: moment)
     }
 }

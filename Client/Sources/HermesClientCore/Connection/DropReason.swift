@@ -24,6 +24,9 @@ package enum DropReason: Hashable, Sendable {
     case unfinishedPacket
     case malformed(MalformedPacket)
     case violation(BrokerViolation)
+
+    /// The broker, or something between, has ended the connection; a write may find that first.
+    var isEndByPeer: Bool { self == .closedByPeer || self == .writeFailed }
 }
 
 /// A rule of MQTT that the broker has broken with a well-formed packet.

@@ -27,13 +27,16 @@ struct ReconnectRule: Sendable {
     }
 
     /// The next try after a connection that `reason` ended, `connectedFor` milliseconds after its
-    /// CONNACK or before it (`nil`).
+    /// CONNACK or before it (`nil`). A close that follows a publication has that as its cause, not a
+    /// take-over.
     mutating func next(
-        after reason: DropReason, connectedFor: Int64?, isForeground: Bool,
-        using random: inout any ClientRandom
+        after reason: DropReason, connectedFor: Int64?, followsPublication: Bool,
+        isForeground: Bool, using random: inout any ClientRandom
     ) -> (delay: Int64, reason: WaitReason)? {
         if let connectedFor {
-            if reason == .closedByPeer, connectedFor < Self.takeOverMilliseconds {
+            if reason == .closedByPeer, connectedFor < Self.takeOverMilliseconds,
+                !followsPublication
+            {
                 earlyCloses += 1
             } else {
                 earlyCloses = 0

@@ -51,22 +51,29 @@ extension ClientMachine {
     mutating func drop(_ reason: DropReason, isClosed: Bool = false, at moment: Moment) {
         let now = moment.monotonicMilliseconds
         var connectedFor: Int64?
+        var followsPublication = false
         if case .connected(let since) = phase {
             connectedFor = now - since
+            if reason.isEndByPeer { followsPublication = noteClose(at: moment) }
             counters.lostConnections += 1
             storeCounters()
         }
         leaveConnection(closes: !isClosed)
         perform(.event(.dropped(reason)))
-        scheduleNext(after: reason, connectedFor: connectedFor, at: moment)
+        scheduleNext(
+            after: reason, connectedFor: connectedFor, followsPublication: followsPublication,
+            at: moment)
     }
 
-    mutating func scheduleNext(after reason: DropReason, connectedFor: Int64?, at moment: Moment) {
+    mutating func scheduleNext(
+        after reason: DropReason, connectedFor: Int64?, followsPublication: Bool = false,
+        at moment: Moment
+    ) {
         let now = moment.monotonicMilliseconds
         guard isForeground || awakeUntil != nil,
             let next = reconnect.next(
-                after: reason, connectedFor: connectedFor, isForeground: isForeground,
-                using: &random)
+                after: reason, connectedFor: connectedFor,
+                followsPublication: followsPublication, isForeground: isForeground, using: &random)
         else {
             suspend()
             return
@@ -203,6 +210,10 @@ extension ClientMachine {
         }
         losses.connected(at: now)
         noteQuickReconnect(at: moment)
+        if refusals.hasSuspects { closeGate(at: now) }
+        for message in stored.outbox.held where refusals.nextRetry(of: [message]) == nil {
+            _ = refusals.hold(message.key, at: now)
+        }
         sendOutgoing(at: now)
     }
 
@@ -220,7 +231,7 @@ extension ClientMachine {
             perform(.subscriptionAnswered(subscription.filter, .unsubscribed))
         }
         inbox.sessionLost()
-        attempted = 0
+        attempted = []
         for key in takenOver {
             counters.published += 1
             perform(.published(key))

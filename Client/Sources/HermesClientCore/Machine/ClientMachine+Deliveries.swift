@@ -19,6 +19,7 @@ extension ClientMachine {
     }
 
     mutating func receive(_ publish: Publish, in bytes: [UInt8], at moment: Moment) {
+        link?.gate?.hasArrival = true
         let topic = Array(bytes[publish.topic.range.start..<publish.topic.range.end])
         let payload = Array(bytes[publish.payload.start..<publish.payload.end])
         switch publish.delivery {
@@ -136,6 +137,7 @@ extension ClientMachine {
                 send(.puback, arrival.identifier, at: now)
             }
         }
+        askAtGate(at: now)
     }
 
     // MARK: Duplicates and losses

@@ -93,7 +93,8 @@ extension ClientMachine {
         if let reportAt, now >= reportAt {
             self.reportAt = now + Self.reportMilliseconds
             storeCounters()
-            perform(.reportDue)
+            isReportDue = true
+            sendOutgoing(at: now)
         }
         if let awakeUntil, now >= awakeUntil {
             disconnect(at: now)
@@ -128,6 +129,11 @@ extension ClientMachine {
             drop(.unfinishedPacket, at: moment)
             return
         }
+        if let gate = link?.gate, now >= gate.until {
+            link?.gate = nil
+            sendOutgoing(at: now)
+        }
+        retryHeld(at: now)
         if let deadline = link?.request?.deadline, now >= deadline {
             drop(.subscriptionTimeout, at: moment)
             return

@@ -25,7 +25,7 @@ extension ClientMachine {
             send(Self.encodePublish(topic, payload, qos, retain, nil, isDuplicate: false), at: now)
             return nil
         }
-        guard stored.outbox.messages.count < settings.limits.outboxMessages,
+        guard stored.outbox.count < settings.limits.outboxMessages,
             stored.outbox.bytes + topic.count + payload.count <= settings.limits.outboxBytes
         else { throw .outboxFull }
         let key = nextKey
@@ -61,7 +61,8 @@ extension ClientMachine {
         while true {
             lastIdentifier &+= 1
             guard let identifier = PacketIdentifier(lastIdentifier),
-                !stored.outbox.contains(identifier), link?.request?.identifier != identifier
+                !stored.outbox.contains(identifier), link?.request?.identifier != identifier,
+                link?.report != .sent(identifier), link?.discarded.contains(identifier) != true
             else { continue }
             return identifier
         }
@@ -72,25 +73,33 @@ extension ClientMachine {
     mutating func sendOutgoing(at now: Int64) {
         guard case .connected = phase else { return }
         sendSubscriptions(at: now)
-        while let sent = link?.sent, sent < settings.limits.inFlight,
-            sent < stored.outbox.messages.count
-        {
+        while let sent = link?.sent, sent < mostInFlight, sent < stored.outbox.messages.count {
             let message = stored.outbox.messages[sent]
             if message.isReleased {
                 send(.pubrel, message.identifier, at: now)
             } else {
+                guard link?.gate == nil else { return }
+                link?.publishedAt = now
                 // DUP tells of a second attempt [MQTT-3.3.1-1].
                 let bytes = Self.encodePublish(
                     message.topic, message.payload, message.qos, message.retain,
-                    message.identifier, isDuplicate: sent < attempted)
+                    message.identifier, isDuplicate: attempted.contains(message.key))
                 send(bytes, at: now)
             }
             link?.sent = sent + 1
-            attempted = max(attempted, sent + 1)
+            attempted.insert(message.key)
         }
+        askForReport()
     }
 
-    private static func encodePublish(
+    /// One at a time while the broker may refuse one of them.
+    private var mostInFlight: Int {
+        guard refusals.hasSuspects else { return settings.limits.inFlight }
+        if case .sent? = link?.report { return 0 }
+        return 1
+    }
+
+    static func encodePublish(
         _ topic: [UInt8], _ payload: [UInt8], _ qos: QoS, _ retain: Bool,
         _ identifier: PacketIdentifier?, isDuplicate: Bool
     ) -> [UInt8] {
@@ -111,11 +120,20 @@ extension ClientMachine {
     // MARK: Acknowledgements
 
     mutating func receivePuback(_ identifier: PacketIdentifier, at moment: Moment) {
+        let now = moment.monotonicMilliseconds
+        if case .sent(identifier)? = link?.report {
+            link?.report = .none
+            isReportDue = false
+            refusals.settled(.report)
+            sendOutgoing(at: now)
+            return
+        }
+        if link?.discarded.remove(identifier) != nil { return }
         guard let index = sentIndex(identifier, qos: .atLeastOnce) else {
             drop(.violation(.unexpectedAcknowledgement(.puback, identifier)), at: moment)
             return
         }
-        finish(index, at: moment.monotonicMilliseconds)
+        finish(index, at: now)
     }
 
     mutating func receivePubrec(_ identifier: PacketIdentifier, at moment: Moment) {
@@ -151,7 +169,8 @@ extension ClientMachine {
         let key = stored.outbox.messages[index].key
         record(.finished(key))
         link?.sent -= 1
-        attempted -= 1
+        attempted.remove(key)
+        refusals.settled(.message(key))
         counters.published += 1
         perform(.published(key))
         sendOutgoing(at: now)

@@ -45,12 +45,40 @@ package struct ClientMachine: Sendable {
         let isUncertain: Bool
         /// The first so many messages of the outbox are sent on this connection.
         var sent = 0
+        /// When a PUBLISH of QoS 1 or 2 was last sent.
+        var publishedAt = Int64.min / 2
+        /// Publications wait until what the broker has for the app is acknowledged.
+        var gate: Gate?
+        var report = Report.none
+        /// Identifiers of messages that were sent and that the app has discarded since.
+        var discarded: Set<PacketIdentifier> = []
         /// SUBSCRIBE or UNSUBSCRIBE is under way; one at a time.
         var request: SubscriptionRequest?
         /// Renewals that the broker has refused on this connection.
         var refused: Set<[UInt8]> = []
         /// The count of tries has begun anew, because the connection is a minute old.
         var isProven = false
+    }
+
+    /// Holds publications back at the beginning of a connection, because one of them may end it: what
+    /// the broker has for the app comes first. It opens when a PINGRESP finds nothing new and nothing
+    /// to be acknowledged, and after 30 s in any case.
+    struct Gate {
+        static let mostMilliseconds: Int64 = 30_000
+
+        var until: Int64
+        /// A PINGREQ is on its way.
+        var hasAsked = false
+        /// A message has come since that PINGREQ.
+        var hasArrival = false
+    }
+
+    /// The report on one connection.
+    enum Report: Equatable {
+        case none
+        /// ``ClientAction/reportDue`` was performed.
+        case asked
+        case sent(PacketIdentifier)
     }
 
     struct SubscriptionRequest {
@@ -86,8 +114,12 @@ package struct ClientMachine: Sendable {
 
     var inbox = Inbox()
     var losses = LossWatch()
-    /// The first so many messages of the outbox may have been sent before, and get DUP.
-    var attempted: Int
+    /// Keys of messages that may have been sent before, and get DUP.
+    var attempted: Set<UInt64>
+    var refusals = RefusalWatch()
+    /// The broker has not acknowledged the last report.
+    var isReportDue = false
+    var reportTopic: [UInt8]?
     var nextKey: UInt64
     var lastIdentifier: UInt16
     var nextConnection: UInt64 = 1
@@ -111,8 +143,10 @@ package struct ClientMachine: Sendable {
         credentials = settings.credentials
         counters = stored.counters
         // Which of them were sent is not stored; no more than the window can have been.
-        attempted = min(stored.outbox.messages.count, settings.limits.inFlight)
-        nextKey = (stored.outbox.messages.last?.key ?? 0) + 1
+        let outbox = stored.outbox
+        attempted = Set(
+            (outbox.messages.prefix(settings.limits.inFlight) + outbox.held).map(\.key))
+        nextKey = ((outbox.messages + outbox.held).map(\.key).max() ?? 0) + 1
         // A session that this log knows nothing of may hold identifiers: the broker would take a
         // message with one of them for a repeat.
         var random = random
@@ -143,6 +177,10 @@ package struct ClientMachine: Sendable {
         if let request = link.request { deadline = min(deadline, request.deadline) }
         if !link.isProven { deadline = min(deadline, since + ReconnectRule.provenMilliseconds) }
         if let loss = losses.deadline { deadline = min(deadline, loss) }
+        if let gate = link.gate { deadline = min(deadline, gate.until) }
+        if stored.outbox.messages.isEmpty, let retry = refusals.nextRetry(of: stored.outbox.held) {
+            deadline = min(deadline, retry)
+        }
         return deadline
     }
 

@@ -21,6 +21,10 @@ extension StoredRecord {
         case subscription = 17
         case sequence = 18
         case channel = 19
+        case heldBack = 20
+        case retried = 21
+        case discarded = 22
+        case reportRefused = 23
     }
 
     func encode(to writer: inout RecordWriter) {
@@ -29,7 +33,10 @@ extension StoredRecord {
         case .connecting, .sessionStarted: break
         case .sessionResumed(let isCertain): writer.append(isCertain)
         case .queued(let message): Self.encode(message, to: &writer)
-        case .released(let key), .finished(let key): writer.append(key)
+        case .released(let key), .finished(let key), .heldBack(let key), .retried(let key),
+            .discarded(let key):
+            writer.append(key)
+        case .reportRefused(let at): writer.append(at)
         case .received(let identifier, let digest):
             writer.append(identifier.rawValue)
             writer.append(digest)
@@ -70,6 +77,10 @@ extension StoredRecord {
         case .queued: return decodeMessage(&fields).map { .queued($0) }
         case .released: return fields.integer().map { .released($0) }
         case .finished: return fields.integer().map { .finished($0) }
+        case .heldBack: return fields.integer().map { .heldBack($0) }
+        case .retried: return fields.integer().map { .retried($0) }
+        case .discarded: return fields.integer().map { .discarded($0) }
+        case .reportRefused: return fields.integer().map { .reportRefused(at: $0) }
         case .received:
             guard let identifier = identifier(&fields), let digest = fields.integer(UInt64.self)
             else { return nil }
@@ -103,6 +114,10 @@ extension StoredRecord {
         case .queued: .queued
         case .released: .released
         case .finished: .finished
+        case .heldBack: .heldBack
+        case .retried: .retried
+        case .discarded: .discarded
+        case .reportRefused: .reportRefused
         case .received: .received
         case .receivedReleased: .receivedReleased
         case .subscription: .subscription

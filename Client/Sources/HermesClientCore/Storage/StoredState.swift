@@ -18,6 +18,8 @@ package struct StoredState: Equatable, Sendable {
     package private(set) var recentNames = RecentIdentifiers()
     package private(set) var rhythms = RhythmTable()
     package private(set) var counters = ClientCounters()
+    /// When the broker last refused the client's report, UNIX time in milliseconds.
+    package private(set) var reportRefusedAt: Int64?
 
     package init() {}
 
@@ -34,7 +36,10 @@ package struct StoredState: Equatable, Sendable {
             if !isCertain { subscriptions.askAgain() }
         case .queued(let message): outbox.append(message)
         case .released(let key): outbox.release(key)
-        case .finished(let key): outbox.remove(key)
+        case .finished(let key), .discarded(let key): outbox.remove(key)
+        case .heldBack(let key): outbox.holdBack(key)
+        case .retried(let key): outbox.retry(key)
+        case .reportRefused(let at): reportRefusedAt = at
         case .received(let identifier, let digest): received[identifier] = digest
         case .receivedReleased(let identifier): received[identifier] = nil
         case .subscription(let subscription): subscriptions.set(subscription)
@@ -54,6 +59,8 @@ package struct StoredState: Equatable, Sendable {
         var records: [StoredRecord] = hasSession ? [.sessionResumed(isCertain: true)] : []
         if isConnecting { records.append(.connecting) }
         records += outbox.messages.map { .queued($0) }
+        for message in outbox.held { records += [.queued(message), .heldBack(message.key)] }
+        if let reportRefusedAt { records.append(.reportRefused(at: reportRefusedAt)) }
         records += received.sorted { $0.key.rawValue < $1.key.rawValue }
             .map { .received($0.key, digest: $0.value) }
         records += subscriptions.all.map { .subscription($0) }
