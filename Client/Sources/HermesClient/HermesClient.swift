@@ -34,12 +34,12 @@ public final class HermesClient: Sendable {
     /// Opens and locks the storage; connects nowhere before ``start()``.
     ///
     /// - Throws: ``HermesClientError/configuration(_:)`` for a value that cannot be right, and
-    ///   ``HermesClientError/storage(_:)`` if the file is locked by another client, is none of a
-    ///   client, or cannot be used.
+    ///   ``HermesClientError/storage(_:)`` if the file is locked by another client, belongs to
+    ///   another client identifier, is none of a client, or cannot be used.
     public init(_ configuration: Configuration) throws {
         let settings = try configuration.coreSettings()
         let dialer = try configuration.server.dialer()
-        let opened = try configuration.storage.open()
+        let opened = try configuration.storage.open(owner: configuration.clientID)
         storageLock = opened.lock
         let loop = Dialer.sharedGroup.next()
         engine = EngineReference(on: loop)
@@ -104,14 +104,20 @@ public final class HermesClient: Sendable {
     /// - Parameters:
     ///   - filter: 1 to 65,535 bytes of UTF-8 by the rules of MQTT 3.1.1, section 4.7.
     ///   - qos: the highest QoS at which messages are to come.
+    ///   - countsLosses: false for a filter that brings only a part of its channels' messages, as one
+    ///     of a shared group does: holes in their sequences are no losses then.
     /// - Returns: The QoS that the broker grants, which may be lower.
     /// - Throws: ``HermesClientError/filter(_:)``, ``HermesClientError/tooManySubscriptions``,
     ///   ``HermesClientError/subscriptionRefused(_:)``, ``HermesClientError/storage(_:)``,
     ///   ``HermesClientError/qosNeedsStorage``, ``HermesClientError/stopped``, `CancellationError`.
     @discardableResult
-    public func subscribe(_ filter: String, qos: QoS) async throws -> QoS {
+    public func subscribe(
+        _ filter: String, qos: QoS, countsLosses: Bool = true
+    ) async throws -> QoS {
         try check(qos)
-        let outcome = try await engine.perform { try $0.subscribe(filter, qos) }
+        let outcome = try await engine.perform {
+            try $0.subscribe(filter, qos, countsLosses: countsLosses)
+        }
         switch try await outcome.value {
         case .granted(let granted): return QoS(rawValue: granted) ?? qos
         case .refused: throw HermesClientError.subscriptionRefused(filter)

@@ -125,11 +125,42 @@ struct LifecycleTests {
         #expect(client.opened == 1)
     }
 
+    @Test("a message is counted where its acknowledgement is stored, whatever kill comes")
+    func countersAcrossKill() throws {
+        var client = try Driver.subscribed(to: "t")
+        for round in UInt64(1)...5 {
+            for (index, text) in ["a/\(round)", "plain", "=n\(round)"].enumerated() {
+                client.receive(
+                    Packets.publish(
+                        .init(text: text), qos: UInt8(1 + index % 2), identifier: UInt16(index + 1)))
+                for message in client.takeAll() { client.acknowledge(message.number) }
+            }
+            #expect(client.machine.counters.received == round * 3)
+            try client.publish([1])
+            client.receive(Packets.puback(client.identifier()))
+            client = try client.restarted()
+            client.connect(sessionPresent: true)
+        }
+        #expect(client.machine.counters.received == 15)
+        #expect(client.machine.counters.published == 5)
+        #expect(client.machine.counters.connects == 6)
+        #expect(try client.restarted().machine.counters == client.machine.counters)
+    }
+
+    @Test("the log names the client whose it is")
+    func owner() throws {
+        var client = try Driver()
+        try client.publish([1])
+        let stored = try client.restarted().machine.stored
+        #expect(stored.owner == Array("phone".utf8))
+        #expect(try ClientLog.recover(ClientLog.file(stored)).state == stored)
+    }
+
     @Test("the counters survive the background and a kill")
     func counters() throws {
         var client = try Driver()
         client.connect()
-        client.receive(Packets.publish(.init(text: "=a")))
+        client.receive(Packets.publish(.init(text: "=a"), qos: 0))
         client.call { $0.enteredBackground(at: $1) }
         let counters = try client.restarted().machine.counters
         #expect(counters.received == 1)

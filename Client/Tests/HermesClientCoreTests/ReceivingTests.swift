@@ -100,7 +100,7 @@ struct ReceivingTests {
         #expect(client.takeAll().count == 1)
         client.clear()
         client.acknowledge(number)
-        #expect(client.actions == [])
+        #expect(client.sent == [])
     }
 
     @Test("when the session may be new, only DUP makes a message a redelivery")

@@ -30,6 +30,22 @@ struct StorageTests {
         #expect(reason(client) == "no error")
     }
 
+    @Test("another client's file is refused, with the cure, and stays as it was")
+    func owner() async throws {
+        do {
+            let client = try client()
+            _ = try await client.publish(.init(topic: "a", text: "1"))
+        }
+        let before = try Data(contentsOf: URL(fileURLWithPath: folder.path + "/log"))
+        let text = reason {
+            try HermesClient(
+                .init(.plain("127.0.0.1"), clientID: "tablet", storage: .file(folder.path + "/log")))
+        }
+        #expect(text.contains("belongs to the client \"phone\"") && text.contains("file of its own"))
+        #expect(try Data(contentsOf: URL(fileURLWithPath: folder.path + "/log")) == before)
+        #expect(reason(client) == "no error")
+    }
+
     @Test("a file that is none of a client, and one of a later version, are refused and kept")
     func foreignFiles() throws {
         for content in ["something else", "HERMESCL\u{2}"] {

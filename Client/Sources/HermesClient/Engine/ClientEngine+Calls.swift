@@ -59,12 +59,14 @@ extension ClientEngine {
         return outcome
     }
 
-    func subscribe(_ filter: String, _ qos: HermesClient.QoS) throws -> Outcome<SubscriptionAnswer>
-    {
+    func subscribe(
+        _ filter: String, _ qos: HermesClient.QoS, countsLosses: Bool
+    ) throws -> Outcome<SubscriptionAnswer> {
         let outcome = awaitAnswer(for: filter)
         do {
             try handle { machine, moment throws(SubscriptionError) in
-                try machine.subscribe(Array(filter.utf8), qos: qos.coreQoS, at: moment)
+                try machine.subscribe(
+                    Array(filter.utf8), qos: qos.coreQoS, countsLosses: countsLosses, at: moment)
             }
         } catch {
             _ = answers[Array(filter.utf8)]?.popLast()

@@ -45,7 +45,8 @@ extension HermesClient {
             }
         }
 
-        func open() throws -> Opened {
+        /// - Parameter owner: the client identifier; a file of another client is refused.
+        func open(owner: String) throws -> Opened {
             switch place {
             case .none:
                 return Opened(storage: NoStorage(), stored: StoredState(), logBytes: 0, lock: nil)
@@ -53,6 +54,14 @@ extension HermesClient {
                 do throws(StorageError) {
                     let (storage, recovery) = try StorageFile.open(
                         path, isSynchronized: isSynchronized)
+                    let former = recovery.state.owner ?? Array(owner.utf8)
+                    guard former == Array(owner.utf8) else {
+                        let name = String(decoding: former, as: UTF8.self)
+                        throw StorageError(
+                            reason: "\(path) belongs to the client \"\(name)\", and this one is "
+                                + "\"\(owner)\"; give each client a file of its own, or delete the "
+                                + "file if \"\(name)\" is no longer needed")
+                    }
                     return Opened(
                         storage: storage, stored: recovery.state, logBytes: recovery.soundBytes,
                         lock: storage.lock)

@@ -55,7 +55,7 @@ extension ClientMachine {
         if case .connected(let since) = phase {
             connectedFor = now - since
             if reason.isEndByPeer { followsPublication = noteClose(at: moment) }
-            counters.lostConnections += 1
+            uncounted.lostConnections += 1
             storeCounters()
         }
         leaveConnection(closes: !isClosed)
@@ -197,9 +197,9 @@ extension ClientMachine {
         let now = moment.monotonicMilliseconds
         phase = .connected(since: now)
         hasAskedForCredentials = false
-        counters.connects += 1
         if counters.sinceUnixMilliseconds == 0 {
-            counters.sinceUnixMilliseconds = moment.unixMilliseconds
+            uncounted.sinceUnixMilliseconds = moment.unixMilliseconds
+            storeCounters()
         }
         if reportAt == nil { reportAt = now + Self.reportMilliseconds }
         perform(.state(.connected(sessionPresent: sessionPresent)))
@@ -221,19 +221,18 @@ extension ClientMachine {
     /// published anew; all subscriptions are asked for again.
     private mutating func startSession() {
         if stored.hasSession {
-            counters.lostSessions += 1
             perform(.event(.sessionLost))
         }
         let takenOver = stored.outbox.messages.filter(\.isReleased).map(\.key)
         let unwanted = stored.subscriptions.all.filter { $0.state == .unwanted }
         record(.sessionStarted)
         for subscription in unwanted {
+            forgetBaselines(of: subscription.filter)
             perform(.subscriptionAnswered(subscription.filter, .unsubscribed))
         }
         inbox.sessionLost()
         attempted = []
         for key in takenOver {
-            counters.published += 1
             perform(.published(key))
         }
     }

@@ -12,6 +12,7 @@ extension ClientMachine {
     package mutating func acknowledge(_ number: UInt64, at moment: Moment) {
         guard let message = inbox.acknowledge(number) else { return }
         if let facts = message.facts { remember(facts) }
+        record(.counted(received: 1, duplicates: 0))
         if message.qos == .exactlyOnce, let identifier = message.identifier {
             record(.received(identifier, digest: message.digest))
         }
@@ -52,11 +53,11 @@ extension ClientMachine {
     private mutating func receiveAtMostOnce(
         _ topic: [UInt8], _ payload: [UInt8], retain: Bool, at moment: Moment
     ) {
-        counters.received += 1
+        uncounted.received += 1
         let facts = readFacts(topic, payload)
         if let facts {
             guard !wasSeen(facts), inbox.copied(facts.identity) == nil else {
-                counters.duplicates += 1
+                uncounted.duplicates += 1
                 return
             }
             noteArrival(facts, at: moment.monotonicMilliseconds)
@@ -66,7 +67,7 @@ extension ClientMachine {
         _ = inbox.deliver(topic: topic, payload: payload, retain: retain, facts: facts, as: nil)
         let dropped = inbox.dropAtMostOnce(beyond: settings.limits)
         if dropped > 0 {
-            counters.droppedAtMostOnce += UInt64(dropped)
+            uncounted.droppedAtMostOnce += UInt64(dropped)
             perform(.event(.droppedAtMostOnce(count: dropped)))
         }
     }
@@ -97,12 +98,11 @@ extension ClientMachine {
             // The broker has given up the old message and uses its identifier again.
             record(.receivedReleased(arrival.identifier))
         }
-        counters.received += 1
         let facts = readFacts(topic, payload)
         if let facts {
             arrival.awaits = inbox.copied(facts.identity)
             if arrival.awaits != nil || wasSeen(facts) {
-                counters.duplicates += 1
+                record(.counted(received: 1, duplicates: 1))
                 answer(arrival, at: moment.monotonicMilliseconds)
                 return
             }
@@ -142,9 +142,41 @@ extension ClientMachine {
 
     // MARK: Duplicates and losses
 
-    private func readFacts(_ topic: [UInt8], _ payload: [UInt8]) -> MessageFacts? {
+    private mutating func readFacts(_ topic: [UInt8], _ payload: [UInt8]) -> MessageFacts? {
         guard let facts = settings.readFacts(topic, payload), facts.isBounded else { return nil }
+        // A part of a channel has no order of its own: its messages have names only.
+        if case .sequenced(let numbers) = facts,
+            !stored.subscriptions.countsLosses(ofTopic: topic)
+        {
+            return .named(Self.name(of: numbers))
+        }
+        if case .sequenced(let numbers) = facts { noteTopic(topic, of: numbers.channel) }
         return facts
+    }
+
+    private static func name(of numbers: SequenceNumbers) -> [UInt8] {
+        var name = RecordWriter()
+        name.append(ContentDigest.of(topic: numbers.channel, payload: []))
+        name.append(numbers.sequence)
+        name.append(numbers.publishedAtMilliseconds)
+        return name.bytes
+    }
+
+    private mutating func noteTopic(_ topic: [UInt8], of channel: [UInt8]) {
+        if channelTopics[channel] == topic { return }
+        if channelTopics.count >= ChannelTable.mostChannels { channelTopics = [:] }
+        channelTopics[channel] = topic
+    }
+
+    /// A subscription has ended or is asked for anew: messages were missed meanwhile that were
+    /// never to come. A channel of which no topic is known in this life of the program may be one of
+    /// its channels.
+    mutating func forgetBaselines(of filter: [UInt8]) {
+        for (channel, _) in stored.channels.windows {
+            if let topic = channelTopics[channel], !TopicMatch.matches(filter, topic) { continue }
+            losses.forget(channel)
+            record(.baselineForgotten(channel))
+        }
     }
 
     private func wasSeen(_ facts: MessageFacts) -> Bool {
@@ -178,7 +210,6 @@ extension ClientMachine {
         for (channel, lost) in losses.takeLosses(at: now) {
             guard let last = lost.last?.upperBound else { continue }
             let count = lost.reduce(UInt64(0)) { $0 &+ ($1.upperBound - $1.lowerBound) &+ 1 }
-            counters.losses &+= count
             // A kill in between tells it twice, and not never.
             perform(.event(.loss(channel: channel, lost)))
             record(.lossTold(channel, upTo: last, count: count))

@@ -149,6 +149,9 @@ extension ClientMachine {
 
     /// Stores the counters, which change too often to be stored with each change.
     mutating func storeCounters() {
-        if counters != stored.counters { record(.counters(counters)) }
+        guard uncounted != ClientCounters() else { return }
+        let counters = counters
+        uncounted = ClientCounters()
+        record(.counters(counters))
     }
 }

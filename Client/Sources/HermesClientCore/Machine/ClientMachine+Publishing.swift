@@ -171,7 +171,6 @@ extension ClientMachine {
         link?.sent -= 1
         attempted.remove(key)
         refusals.settled(.message(key))
-        counters.published += 1
         perform(.published(key))
         sendOutgoing(at: now)
     }

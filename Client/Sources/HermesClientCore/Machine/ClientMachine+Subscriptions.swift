@@ -17,7 +17,7 @@ extension ClientMachine {
     /// Keeps a subscription until ``unsubscribe(_:at:)``; it is renewed when the session is lost.
     /// ``ClientAction/subscriptionAnswered(_:_:)`` tells what the broker says.
     package mutating func subscribe(
-        _ filter: [UInt8], qos: QoS, at moment: Moment
+        _ filter: [UInt8], qos: QoS, countsLosses: Bool = true, at moment: Moment
     ) throws(SubscriptionError) {
         guard filter.count <= Int(UInt16.max) else { throw .filter(.truncated) }
         do throws(MalformedPacket) {
@@ -34,14 +34,18 @@ extension ClientMachine {
                 table.bytes + filter.count <= settings.limits.subscriptionBytes
             else { throw .tooMany }
         }
-        if let known, case .granted(let granted) = known.state, known.qos == qos {
+        if let known, case .granted(let granted) = known.state, known.qos == qos,
+            known.countsLosses == countsLosses
+        {
             perform(.subscriptionAnswered(filter, .granted(granted.rawValue)))
             return
         }
         // One that was granted stays the app's when a change of its QoS is refused.
         let state: Subscription.State = known?.state.isGranted == true ? .lost : .wanted
         link?.refused.remove(filter)
-        record(.subscription(Subscription(filter: filter, qos: qos, state: state)))
+        record(
+            .subscription(
+                Subscription(filter: filter, qos: qos, state: state, countsLosses: countsLosses)))
         sendOutgoing(at: moment.monotonicMilliseconds)
     }
 
@@ -112,7 +116,11 @@ extension ClientMachine {
                 apply(code, to: subscription)
             }
         } else {
-            for subscription in request.filters { forget(subscription) }
+            for subscription in request.filters {
+                // Also of one that the app wants again meanwhile.
+                forgetBaselines(of: subscription.filter)
+                forget(subscription)
+            }
         }
         sendOutgoing(at: moment.monotonicMilliseconds)
     }

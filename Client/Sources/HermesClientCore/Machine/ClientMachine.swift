@@ -95,7 +95,11 @@ package struct ClientMachine: Sendable {
     var hasAskedForCredentials = false
 
     package internal(set) var stored: StoredState
-    package internal(set) var counters: ClientCounters
+    /// The counts that are stored, and those that are not yet.
+    package var counters: ClientCounters { stored.counters.adding(uncounted) }
+    /// Counts that are stored at the end of the connection: the others stand in records of their
+    /// own, together with what was counted.
+    var uncounted = ClientCounters()
     /// Bytes of the log, and of its content when it was last compacted or read.
     var logBytes: Int
     var compactedBytes: Int
@@ -114,6 +118,8 @@ package struct ClientMachine: Sendable {
 
     var inbox = Inbox()
     var losses = LossWatch()
+    /// A topic that each channel's messages had, in this life of the program.
+    var channelTopics: [[UInt8]: [UInt8]] = [:]
     /// Keys of messages that may have been sent before, and get DUP.
     var attempted: Set<UInt64>
     var refusals = RefusalWatch()
@@ -141,7 +147,7 @@ package struct ClientMachine: Sendable {
         self.logBytes = logBytes
         compactedBytes = ClientLog.file(stored).count
         credentials = settings.credentials
-        counters = stored.counters
+        for (channel, window) in stored.channels.windows { losses.restore(channel, window) }
         // Which of them were sent is not stored; no more than the window can have been.
         let outbox = stored.outbox
         attempted = Set(
@@ -212,12 +218,17 @@ package struct ClientMachine: Sendable {
 
     /// Changes what is stored; changes that follow each other become one frame.
     mutating func record(_ record: StoredRecord) {
-        stored.apply(record)
         var records = RecordWriter()
         if case .records(let earlier)? = steps.last {
             steps.removeLast()
             records = earlier
         }
+        if stored.owner == nil {
+            let owner = StoredRecord.owner(settings.clientIdentifier)
+            stored.apply(owner)
+            owner.encode(to: &records)
+        }
+        stored.apply(record)
         record.encode(to: &records)
         steps.append(.records(records))
     }

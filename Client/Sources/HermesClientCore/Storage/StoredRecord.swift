@@ -40,4 +40,11 @@ package enum StoredRecord: Hashable, Sendable {
     case messageName([UInt8])
     case rhythm([UInt8], SmartRhythm)
     case counters(ClientCounters)
+    /// So many messages, and duplicates among them, have been acknowledged since the last record of
+    /// the counters.
+    case counted(received: UInt32, duplicates: UInt32)
+    /// A subscription of the channel has ended or begins anew: the next message is its baseline.
+    case baselineForgotten([UInt8])
+    /// Whose messages, subscriptions and marks these are: a client identifier.
+    case owner([UInt8])
 }
