@@ -17,6 +17,7 @@ struct HermesPhone: AsyncParsableCommand {
               background         the app leaves the screen
               foreground         the app is on the screen again
               wake               a push notification wakes the app in the background
+              now                the user wants a connection now
               network LABEL      the device uses another network; without LABEL, none
               publish TOPIC TEXT publishes with the QoS of --qos
               subscribe FILTER
@@ -106,7 +107,8 @@ struct HermesPhone: AsyncParsableCommand {
         case .stop: break
         case .background: await client.enteredBackground()
         case .foreground: client.enteredForeground()
-        case .wake: client.wokenByPush()
+        case .now: client.reconnectNow()
+        case .wake: await client.wokenByPush()
         case .network(let label): client.networkChanged(to: label)
         case .subscribe(let filter): await subscribe(client, filter, qos)
         case .unsubscribe(let filter):

@@ -22,6 +22,7 @@ enum PhoneCommand: Sendable {
     case outbox
     case retry(UInt64)
     case discard(UInt64)
+    case now
     case statistics
     case stop
     case unknown(String)
@@ -45,6 +46,7 @@ enum PhoneCommand: Sendable {
             case ("outbox", 1): .outbox
             case ("retry", 2): UInt64(words[1]).map { .retry($0) } ?? .unknown(line)
             case ("discard", 2): UInt64(words[1]).map { .discard($0) } ?? .unknown(line)
+            case ("now", 1): .now
             case ("statistics", 1): .statistics
             case ("stop", 1): .stop
             default: .unknown(line)

@@ -71,7 +71,6 @@ extension HermesClient.StopReason {
         case .unacceptableProtocolVersion: "the broker does not speak MQTT 3.1.1"
         case .identifierRejected: "the broker rejects the client identifier"
         case .credentialsRefused: "the broker refuses the credentials"
-        case .storageFailed(let reason): reason.visible
         }
     }
 }
@@ -86,6 +85,14 @@ extension HermesClient.Event {
         case .renewalRefused(let filter): "the broker refused \(filter.visible)"
         case .publishRefused(let topic):
             "the broker refused a message to \(topic.visible), which is held back"
+        case .unacknowledged(let topic, let milliseconds, let count):
+            "a message to \(topic.visible) is not acknowledged after \(milliseconds / 1_000) s, "
+                + "the oldest of \(count)"
+        case .storageDamaged(let bytes, let setAside):
+            "\(bytes) bytes of the storage cannot be read"
+                + (setAside.map { "; the file is kept as \($0.visible)" } ?? "")
+        case .storageFailed(let reason): "the storage cannot be written: \(reason.visible)"
+        case .storageRecovered: "the storage can be written again"
         case .droppedAtMostOnce(let count): "\(count) messages of QoS 0 were dropped"
         }
     }

@@ -48,6 +48,9 @@ public final class HermesClient: Sendable {
             events: Mailbox(mostElements: Events.mostUnread),
             inlet: DeliveryInlet(engine: engine))
         allowsExactlyOnce = configuration.storage.survivesRestart
+        if let damage = opened.damage {
+            outlets.events.put(.storageDamaged(bytes: damage.bytes, setAside: damage.setAside))
+        }
         engine.set(
             ClientEngine(
                 loop: loop, outlets: outlets, dialer: dialer, storage: opened.storage,
@@ -71,12 +74,17 @@ public final class HermesClient: Sendable {
     public func start() { engine.execute { $0.start() } }
 
     /// Disconnects. Returns when every socket is closed and every loop over ``deliveries``,
-    /// ``states`` and ``events`` has been ended; waiting calls throw ``HermesClientError/stopped``.
+    /// ``states`` and ``events`` has been ended; waiting calls throw ``HermesClientError/stopped(_:)``.
     ///
     /// Subscriptions, messages that the broker has not taken over and the session stay, for the
     /// next ``start()`` or the next run of the program.
     public func stop() async {
-        await afterConnections { $0.stop() }
+        await waiting { done in
+            engine.execute(orElse: done) { engine in
+                engine.stop()
+                engine.afterConnections(done)
+            }
+        }
     }
 
     /// The present state.
@@ -99,7 +107,8 @@ public final class HermesClient: Sendable {
     /// Keeps a subscription until ``unsubscribe(_:)``: it is stored, sent as soon as there is a
     /// connection, and renewed when the broker has lost the session.
     ///
-    /// Returns when the broker has granted it. Without a connection it waits; a cancelled task stops waiting, and the subscription stays.
+    /// Returns when the broker has granted it. Without a connection it waits; a cancelled task stops
+    /// waiting, and the subscription stays. It stays too when the client is stopped, and this throws.
     ///
     /// - Parameters:
     ///   - filter: 1 to 65,535 bytes of UTF-8 by the rules of MQTT 3.1.1, section 4.7.
@@ -109,7 +118,7 @@ public final class HermesClient: Sendable {
     /// - Returns: The QoS that the broker grants, which may be lower.
     /// - Throws: ``HermesClientError/filter(_:)``, ``HermesClientError/tooManySubscriptions``,
     ///   ``HermesClientError/subscriptionRefused(_:)``, ``HermesClientError/storage(_:)``,
-    ///   ``HermesClientError/qosNeedsStorage``, ``HermesClientError/stopped``, `CancellationError`.
+    ///   ``HermesClientError/qosNeedsStorage``, ``HermesClientError/stopped(_:)``, `CancellationError`.
     @discardableResult
     public func subscribe(
         _ filter: String, qos: QoS, countsLosses: Bool = true
@@ -141,7 +150,8 @@ public final class HermesClient: Sendable {
     ///   ``HermesClientError/qosNeedsStorage``, ``HermesClientError/storage(_:)``.
     public func publish(_ message: Message) async throws -> PublishReceipt {
         try check(message.qos)
-        return PublishReceipt(outcome: try await engine.perform { try $0.publish(message) })
+        return PublishReceipt(
+            outcome: try await engine.perform { try $0.publish(message) }, engine: engine)
     }
 
     private func check(_ qos: QoS) throws {
@@ -163,7 +173,7 @@ public final class HermesClient: Sendable {
     // MARK: What the app learns of the system
 
     /// The device uses another network, or none (`nil`): tries at once, and probes a connection
-    /// that seems to be there. The label names the network for the heartbeat that it bears, for
+    /// that seems to be there. The label of before, once more, only probes. The label names the network for the heartbeat that it bears, for
     /// example "wifi office"; its first 128 bytes count.
     public func networkChanged(to label: String?) {
         engine.execute { engine in
@@ -172,28 +182,57 @@ public final class HermesClient: Sendable {
     }
 
     /// The system is about to suspend the program: reports, tells the broker and closes every
-    /// socket. Returns when all of them are closed, which takes a second at most.
-    public func enteredBackground() async {
-        await afterConnections { $0.enteredBackground() }
+    /// socket. Takes effect in the order of the calls: call it where the system tells, not in a task
+    /// of its own, which may run after the app is in the foreground again.
+    ///
+    /// - Parameter done: called, on some thread, when the sockets are closed, which takes two
+    ///   seconds at most.
+    public func enteredBackground(then done: @escaping @Sendable () -> Void) {
+        engine.execute(orElse: done) { engine in
+            engine.enteredBackground()
+            engine.afterConnections(done)
+        }
     }
 
-    /// The app is on the screen again: always connects anew.
+    /// As ``enteredBackground(then:)``; returns when the sockets are closed.
+    public func enteredBackground() async {
+        await waiting { enteredBackground(then: $0) }
+    }
+
+    /// The app is on the screen: connects anew after the background. A connection that the client
+    /// has in the foreground is kept if it shows within 3 s that it is alive, so that this may be
+    /// called whenever the app becomes active.
     public func enteredForeground() {
         engine.execute { engine in engine.handle { $0.enteredForeground(at: $1) } }
     }
 
-    /// A push notification has woken the program: connects for 25 s in the background.
-    public func wokenByPush() {
-        engine.execute { engine in engine.handle { $0.wokenByPush(at: $1) } }
+    /// The user wants a connection now: ends a wait, and probes a connection that seems to be there.
+    public func reconnectNow() {
+        engine.execute { engine in engine.handle { $0.tryNow(at: $1) } }
     }
 
-    private func afterConnections(_ work: @escaping @Sendable (ClientEngine) -> Void) async {
-        let closed = Outcome<Void>()
-        engine.execute { engine in
-            work(engine)
-            engine.afterConnections { closed.finish(.success(())) }
+    /// A push notification has woken the program: connects for 25 s in the background. A push that
+    /// comes with ``start()``, before the app has told of foreground or background, has launched the
+    /// program in the background.
+    ///
+    /// - Parameter done: called, on some thread, when the 25 s are over and the connection is
+    ///   closed, or the app is in the foreground: then the system can be told.
+    public func wokenByPush(then done: @escaping @Sendable () -> Void) {
+        engine.execute(orElse: done) { engine in
+            engine.handle { $0.wokenByPush(at: $1) }
+            engine.afterWake(done)
         }
-        // A cancelled task need not wait for the sockets.
-        try? await closed.value
+    }
+
+    /// As ``wokenByPush(then:)``; returns when the wake-up is over.
+    public func wokenByPush() async {
+        await waiting { wokenByPush(then: $0) }
+    }
+
+    /// Waits for a callback; a cancelled task need not.
+    private func waiting(for call: (@escaping @Sendable () -> Void) -> Void) async {
+        let done = Outcome<Void>()
+        call { done.finish(.success(())) }
+        try? await done.value
     }
 }

@@ -17,9 +17,11 @@ extension HermesClient {
 
     /// The reason for a wait before the next try.
     public enum WaitReason: Hashable, Sendable {
-        /// One of six tries, each after a random 1 to 15 s.
+        /// One of six tries, each after a random 1 to 15 s; up to 45 s if connections end again and
+        /// again within a minute.
         case retrying
-        /// Those tries have failed; now one comes every 5 minutes, more or less half of that.
+        /// Those tries have failed; now they become rarer, up to one every 5 minutes, more or less
+        /// half of that. ``HermesClient/reconnectNow()`` ends the wait.
         case unreachable
         /// Another connection with this client identifier takes the session again and again.
         case takenOver
@@ -37,8 +39,6 @@ extension HermesClient {
         case identifierRejected
         /// The broker refused the credentials, new ones too.
         case credentialsRefused
-        /// The storage could not be written, for this reason.
-        case storageFailed(String)
     }
 
     /// Something that happened, which the app may want to tell or log.
@@ -56,6 +56,20 @@ extension HermesClient {
         /// let this client publish it. The message is held back: ``HermesClient/outbox()`` lists it,
         /// ``HermesClient/retry(_:)`` and ``HermesClient/discard(_:)`` decide.
         case publishRefused(topic: String)
+        /// The app has not acknowledged a message with this topic for so long, and it is the oldest of
+        /// `count`. It was forgotten, or takes long; when some 20 are open the broker sends no more.
+        /// Told after a minute, and again each time that the age has doubled.
+        case unacknowledged(topic: String, milliseconds: Int, count: Int)
+        /// So many bytes of the storage file could not be read: changes that had been stored, such as
+        /// messages on their way, are missing. The file as it was found lies at the path
+        /// `setAside`; `nil` if it could not be kept.
+        case storageDamaged(bytes: Int, setAside: String?)
+        /// The storage file cannot be written, for this reason; a full disk is the common one. The
+        /// client goes on receiving and tries again every 5 s. Calls that would have to store
+        /// something throw meanwhile; a kill in that time may bring messages again, with QoS 2 too.
+        case storageFailed(String)
+        /// The storage file could be written again, and holds everything.
+        case storageRecovered
         /// So many messages of QoS 0 found the buffer of 256 full.
         case droppedAtMostOnce(count: Int)
     }
@@ -113,8 +127,24 @@ extension HermesClient.Event {
                 .renewalRefused(filter: String(decoding: filter, as: UTF8.self))
             case .publishRefused(let topic):
                 .publishRefused(topic: String(decoding: topic, as: UTF8.self))
+            case .unacknowledged(let topic, let milliseconds, let count):
+                .unacknowledged(
+                    topic: String(decoding: topic, as: UTF8.self),
+                    milliseconds: Int(milliseconds), count: count)
             case .droppedAtMostOnce(let count): .droppedAtMostOnce(count: count)
             }
+    }
+}
+
+extension HermesClient.StopReason {
+    var sentence: String {
+        switch self {
+        case .notStarted: "because start() was not called"
+        case .requested: "because stop() was called"
+        case .unacceptableProtocolVersion: "because the broker does not speak MQTT 3.1.1"
+        case .identifierRejected: "because the broker rejects the client identifier"
+        case .credentialsRefused: "because the broker refuses the credentials"
+        }
     }
 }
 

@@ -81,6 +81,9 @@ package enum ClientEvent: Hashable, Sendable {
     /// The broker closes the connection upon messages with this topic: the one that was sent is
     /// held back.
     case publishRefused(topic: [UInt8])
+    /// The app has not acknowledged a message for this long, the oldest of `count`. The broker sends
+    /// nothing more once its window is full.
+    case unacknowledged(topic: [UInt8], milliseconds: Int64, count: Int)
     /// Messages of QoS 0 that found the buffer full, since the last such event.
     case droppedAtMostOnce(count: Int)
 }

@@ -27,6 +27,7 @@
                 .connectTimeout(TransportConnection.openTime)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
+                        try connection.value.attempts(channel)
                         try channel.pipeline.syncOperations.addHandler(
                             PacketHandler(for: connection.value))
                     }

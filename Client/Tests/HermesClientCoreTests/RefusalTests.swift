@@ -106,7 +106,8 @@ struct RefusalTests {
         client = try client.restarted()
         client.connect(sessionPresent: true)
         try client.publish([1])
-        #expect(!client.serve(forbidding: forbidden))
+        let isClosed = client.serve(forbidding: forbidden)
+        #expect(!isClosed)
         #expect(client.machine.stored.outbox.held.map(\.payload) == [forbidden])
         #expect(try client.restarted().machine.stored == client.machine.stored)
     }
@@ -138,7 +139,8 @@ struct RefusalTests {
         client.pass(0)
         let key = try #require(client.machine.stored.outbox.held.first?.key)
         client.call { _ = $0.retry(key, at: $1) }
-        #expect(!client.serve(forbidding: [0]))
+        let isClosed = client.serve(forbidding: [0])
+        #expect(!isClosed)
         #expect(client.machine.stored.outbox.count == 0)
     }
 

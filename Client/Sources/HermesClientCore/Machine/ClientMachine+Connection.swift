@@ -1,6 +1,9 @@
 import MQTTCodec
 
 extension ClientMachine {
+    /// A close that comes sooner after a message has what carries them as its cause.
+    static let busyMilliseconds: Int64 = 1_000
+
     /// Opens a new connection.
     mutating func connect(at moment: Moment) {
         if credentials == nil, settings.asksForCredentials {
@@ -17,6 +20,10 @@ extension ClientMachine {
 
     /// The transport, TLS included, is ready for bytes.
     package mutating func transportOpened(_ number: ConnectionNumber, at moment: Moment) {
+        if case .looking(number, _) = phase {
+            looked(isThere: true, at: moment)
+            return
+        }
         guard case .opening(number, _) = phase else { return }
         let now = moment.monotonicMilliseconds
         phase = .handshaking(until: now + Self.connackMilliseconds)
@@ -38,52 +45,78 @@ extension ClientMachine {
         _ number: ConnectionNumber, _ reason: DropReason, at moment: Moment
     ) {
         guard number == currentNumber else { return }
+        if case .looking = phase {
+            looked(isThere: false, at: moment)
+            return
+        }
         drop(reason, isClosed: true, at: moment)
     }
 
     /// The connection that the machine knows of.
     var currentNumber: ConnectionNumber? {
-        if case .opening(let number, _) = phase { return number }
-        return link?.number
+        switch phase {
+        case .opening(let number, _), .looking(let number, _): number
+        case .stopped, .suspended, .waiting, .awaitingCredentials, .handshaking, .connected:
+            link?.number
+        }
     }
 
     /// Ends a connection that was wanted, and decides when the next one comes.
     mutating func drop(_ reason: DropReason, isClosed: Bool = false, at moment: Moment) {
         let now = moment.monotonicMilliseconds
-        var connectedFor: Int64?
-        var followsPublication = false
-        if case .connected(let since) = phase {
-            connectedFor = now - since
-            if reason.isEndByPeer { followsPublication = noteClose(at: moment) }
+        var ended: ReconnectRule.Ended?
+        if case .connected(let since) = phase, let link {
+            ended = ReconnectRule.Ended(
+                connectedFor: now - since,
+                followsPublication: reason.isEndByPeer && noteClose(at: moment),
+                wasBusy: link.stream.deadline != nil
+                    || now - link.messageAt < Self.busyMilliseconds)
             uncounted.lostConnections += 1
             storeCounters()
         }
         leaveConnection(closes: !isClosed)
         perform(.event(.dropped(reason)))
-        scheduleNext(
-            after: reason, connectedFor: connectedFor, followsPublication: followsPublication,
-            at: moment)
+        scheduleNext(after: reason, ended, at: moment)
     }
 
     mutating func scheduleNext(
-        after reason: DropReason, connectedFor: Int64?, followsPublication: Bool = false,
-        at moment: Moment
+        after reason: DropReason, _ ended: ReconnectRule.Ended?, at moment: Moment
     ) {
-        let now = moment.monotonicMilliseconds
-        guard isForeground || awakeUntil != nil,
-            let next = reconnect.next(
-                after: reason, connectedFor: connectedFor,
-                followsPublication: followsPublication, isForeground: isForeground, using: &random)
-        else {
+        guard isForeground || awakeUntil != nil else {
             suspend()
             return
         }
-        guard next.delay > 0 else {
-            connect(at: moment)
-            return
+        follow(
+            reconnect.next(after: reason, ended, isForeground: isForeground, using: &random),
+            at: moment)
+    }
+
+    private mutating func follow(_ next: ReconnectRule.Next, at moment: Moment) {
+        switch next {
+        case .suspend: suspend()
+        case .wait(0, _): connect(at: moment)
+        case .wait(let delay, let reason): wait(delay, reason, at: moment)
+        case .look:
+            let number = ConnectionNumber(rawValue: nextConnection)
+            nextConnection += 1
+            phase = .looking(number, until: moment.monotonicMilliseconds + Self.lookMilliseconds)
+            perform(.state(.connecting(attempt: reconnect.attempt)))
+            perform(.open(number))
         }
-        phase = .waiting(until: now + next.delay)
-        perform(.state(.waiting(untilMilliseconds: now + next.delay, next.reason)))
+    }
+
+    mutating func wait(_ delay: Int64, _ reason: WaitReason, at moment: Moment) {
+        let until = moment.monotonicMilliseconds + delay
+        phase = .waiting(until: until)
+        perform(.state(.waiting(untilMilliseconds: until, reason)))
+    }
+
+    /// The look has found the broker, or has not.
+    mutating func looked(isThere: Bool, at moment: Moment) {
+        if let number = currentNumber { perform(.close(number)) }
+        follow(
+            reconnect.looked(isThere: isThere, isForeground: isForeground, using: &random),
+            at: moment)
     }
 
     /// Forgets the connection, if there is one; the caller sets the phase.
@@ -190,7 +223,7 @@ extension ClientMachine {
     package mutating func credentialsFailed(at moment: Moment) {
         guard case .awaitingCredentials = phase else { return }
         hasAskedForCredentials = false
-        scheduleNext(after: .serverUnavailable, connectedFor: nil, at: moment)
+        scheduleNext(after: .serverUnavailable, nil, at: moment)
     }
 
     private mutating func accepted(sessionPresent: Bool, at moment: Moment) {

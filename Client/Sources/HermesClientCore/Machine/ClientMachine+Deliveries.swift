@@ -21,6 +21,7 @@ extension ClientMachine {
 
     mutating func receive(_ publish: Publish, in bytes: [UInt8], at moment: Moment) {
         link?.gate?.hasArrival = true
+        link?.messageAt = moment.monotonicMilliseconds
         let topic = Array(bytes[publish.topic.range.start..<publish.topic.range.end])
         let payload = Array(bytes[publish.payload.start..<publish.payload.end])
         switch publish.delivery {
@@ -64,7 +65,8 @@ extension ClientMachine {
             // Nobody acknowledges it: it counts as seen when it comes.
             remember(facts)
         }
-        _ = inbox.deliver(topic: topic, payload: payload, retain: retain, facts: facts, as: nil)
+        _ = inbox.deliver(topic: topic, payload: payload, retain: retain, facts: facts, as: nil,
+            at: moment.monotonicMilliseconds)
         let dropped = inbox.dropAtMostOnce(beyond: settings.limits)
         if dropped > 0 {
             uncounted.droppedAtMostOnce += UInt64(dropped)
@@ -116,7 +118,8 @@ extension ClientMachine {
         if let facts { noteArrival(facts, at: moment.monotonicMilliseconds) }
         arrival.awaits = inbox.deliver(
             topic: topic, payload: payload, retain: retain, facts: facts,
-            as: (arrival.identifier, arrival.qos, arrival.digest))
+            as: (arrival.identifier, arrival.qos, arrival.digest),
+            at: moment.monotonicMilliseconds)
         inbox.append(arrival)
     }
 
@@ -128,6 +131,7 @@ extension ClientMachine {
     /// Sends PUBACK and PUBREC for what the app has acknowledged, in the order of arrival.
     private mutating func answerArrivals(at now: Int64) {
         while let arrival = inbox.takeAnswerable() {
+            link?.messageAt = now
             if arrival.qos == .exactlyOnce {
                 if stored.received[arrival.identifier] != arrival.digest {
                     record(.received(arrival.identifier, digest: arrival.digest))

@@ -15,8 +15,12 @@ package enum PublishError: Error, Hashable, Sendable {
 extension ClientMachine {
     /// Publishes a message. With QoS 1 and 2 it is stored, and ``ClientAction/published(_:)`` tells
     /// its key when the broker has taken it over; returns that key, or `nil` for QoS 0.
+    ///
+    /// Without `sendsNow` the message leaves with ``sendPending(at:)``: the driver knows by then
+    /// whether it is stored, and otherwise takes it back by ``withdraw(_:)``.
     package mutating func publish(
-        topic: [UInt8], payload: [UInt8], qos: QoS, retain: Bool = false, at moment: Moment
+        topic: [UInt8], payload: [UInt8], qos: QoS, retain: Bool = false, sendsNow: Bool = true,
+        at moment: Moment
     ) throws(PublishError) -> UInt64? {
         try check(topic: topic, payload: payload, qos: qos)
         let now = moment.monotonicMilliseconds
@@ -35,8 +39,21 @@ extension ClientMachine {
                 OutgoingMessage(
                     key: key, identifier: freeIdentifier(), topic: topic, payload: payload,
                     qos: qos, retain: retain)))
-        sendOutgoing(at: now)
+        if sendsNow { sendOutgoing(at: now) }
         return key
+    }
+
+    /// Sends what calls have stored.
+    package mutating func sendPending(at moment: Moment) {
+        sendOutgoing(at: moment.monotonicMilliseconds)
+    }
+
+    /// Takes back a message that could not be stored and was not sent.
+    /// False if something else has sent it meanwhile: then it is kept.
+    package mutating func withdraw(_ key: UInt64) -> Bool {
+        let isSent = stored.outbox.messages.prefix(link?.sent ?? 0).contains { $0.key == key }
+        if !isSent { stored.apply(.discarded(key)) }
+        return !isSent
     }
 
     private func check(topic: [UInt8], payload: [UInt8], qos: QoS) throws(PublishError) {

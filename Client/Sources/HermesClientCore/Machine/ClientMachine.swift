@@ -14,6 +14,13 @@ import MQTTCodec
 /// `stop` leads to `stopped` from everywhere, and entering the background to `suspended`; from there
 /// only the foreground and a wake-up lead on.
 package struct ClientMachine: Sendable {
+    /// A timer that comes later shows that the program was suspended without being told.
+    static let lateMilliseconds: Int64 = 5_000
+    /// A push that comes so soon after the start has launched the program, in the background.
+    static let launchMilliseconds: Int64 = 2_000
+    /// The least time between two tries for which changes of the network are the only reason.
+    static let networkTryMilliseconds: Int64 = 5_000
+    static let lookMilliseconds: Int64 = 5_000
     static let openMilliseconds: Int64 = 15_000
     static let connackMilliseconds: Int64 = 10_000
     static let credentialsMilliseconds: Int64 = 30_000
@@ -30,6 +37,8 @@ package struct ClientMachine: Sendable {
         case waiting(until: Int64)
         case awaitingCredentials(until: Int64)
         case opening(ConnectionNumber, until: Int64)
+        /// A transport connection without CONNECT tells whether the broker is there.
+        case looking(ConnectionNumber, until: Int64)
         /// CONNECT is sent. The link is in ``ClientMachine/link``.
         case handshaking(until: Int64)
         case connected(since: Int64)
@@ -52,6 +61,8 @@ package struct ClientMachine: Sendable {
         var report = Report.none
         /// Identifiers of messages that were sent and that the app has discarded since.
         var discarded: Set<PacketIdentifier> = []
+        /// When a message or an acknowledgement last went in either direction.
+        var messageAt = Int64.min / 2
         /// SUBSCRIBE or UNSUBSCRIBE is under way; one at a time.
         var request: SubscriptionRequest?
         /// Renewals that the broker has refused on this connection.
@@ -108,10 +119,18 @@ package struct ClientMachine: Sendable {
     var link: Link?
     var reconnect = ReconnectRule()
     var isForeground = true
+    /// The app has told of foreground or background.
+    var knowsLife = false
+    var startedAt = Int64.min / 2
+    /// A timer came late at this time.
+    var lateAt = Int64.min / 2
     /// The end of a wake-up in the background.
     var awakeUntil: Int64?
     /// `nil`: unknown, or no network; all such share one rhythm.
     package internal(set) var networkLabel: [UInt8]?
+    /// The app has told of the network.
+    var knowsNetwork = false
+    var networkTryAt = Int64.min / 2
     /// A connection fell silent after a whole interval on this network, at this time.
     var suspicion: (label: [UInt8], at: Int64)?
     var reportAt: Int64?
@@ -160,6 +179,9 @@ package struct ClientMachine: Sendable {
         self.random = random
     }
 
+    /// A push holds a connection in the background.
+    package var isAwakeInBackground: Bool { awakeUntil != nil }
+
     /// The time of the monotonic clock at which ``timeReached(at:)`` is to be called; `nil` for
     /// never.
     package var nextDeadline: Int64? {
@@ -167,7 +189,7 @@ package struct ClientMachine: Sendable {
         switch phase {
         case .stopped, .suspended: break
         case .waiting(let until), .awaitingCredentials(let until), .opening(_, let until),
-            .handshaking(let until):
+            .looking(_, let until), .handshaking(let until):
             deadline = until
         case .connected(let since):
             if let link { deadline = connectedDeadline(link, since: since) }
@@ -183,6 +205,7 @@ package struct ClientMachine: Sendable {
         if let request = link.request { deadline = min(deadline, request.deadline) }
         if !link.isProven { deadline = min(deadline, since + ReconnectRule.provenMilliseconds) }
         if let loss = losses.deadline { deadline = min(deadline, loss) }
+        if let reminder = inbox.reminderDeadline { deadline = min(deadline, reminder) }
         if let gate = link.gate { deadline = min(deadline, gate.until) }
         if stored.outbox.messages.isEmpty, let retry = refusals.nextRetry(of: stored.outbox.held) {
             deadline = min(deadline, retry)

@@ -31,21 +31,21 @@ package struct StoredState: Equatable, Sendable {
         case .owner(let identifier): owner = identifier
         case .connecting: isConnecting = true
         case .sessionStarted:
-            counters.connects += 1
-            if hasSession { counters.lostSessions += 1 }
-            counters.published += UInt64(outbox.messages.count(where: \.isReleased))
+            counters.connects &+= 1
+            if hasSession { counters.lostSessions &+= 1 }
+            counters.published &+= UInt64(outbox.messages.count(where: \.isReleased))
             (hasSession, isConnecting) = (true, false)
             outbox.removeReleased()
             received = [:]
             subscriptions.loseSession()
         case .sessionResumed(let isCertain):
-            counters.connects += 1
+            counters.connects &+= 1
             (hasSession, isConnecting) = (true, false)
             if !isCertain { subscriptions.askAgain() }
         case .queued(let message): outbox.append(message)
         case .released(let key): outbox.release(key)
         case .finished(let key):
-            counters.published += 1
+            counters.published &+= 1
             outbox.remove(key)
         case .discarded(let key): outbox.remove(key)
         case .heldBack(let key): outbox.holdBack(key)
@@ -65,9 +65,15 @@ package struct StoredState: Equatable, Sendable {
         case .rhythm(let label, let rhythm): rhythms.set(label, rhythm)
         case .counters(let counters): self.counters = counters
         case .counted(let received, let duplicates):
-            counters.received += UInt64(received)
-            counters.duplicates += UInt64(duplicates)
+            counters.received &+= UInt64(received)
+            counters.duplicates &+= UInt64(duplicates)
         }
+    }
+
+    /// Some changes are missing: what the broker has granted, and which session it has, is not sure.
+    mutating func noteDamage() {
+        subscriptions.askAgain()
+        isConnecting = true
     }
 
     /// The fewest records that lead from nothing to this state.
@@ -75,8 +81,8 @@ package struct StoredState: Equatable, Sendable {
         var records: [StoredRecord] = owner.map { [.owner($0)] } ?? []
         if hasSession { records.append(.sessionResumed(isCertain: true)) }
         if isConnecting { records.append(.connecting) }
-        records += outbox.messages.map { .queued($0) }
         for message in outbox.held { records += [.queued(message), .heldBack(message.key)] }
+        records += outbox.messages.map { .queued($0) }
         if let reportRefusedAt { records.append(.reportRefused(at: reportRefusedAt)) }
         records += received.sorted { $0.key.rawValue < $1.key.rawValue }
             .map { .received($0.key, digest: $0.value) }
