@@ -45,8 +45,9 @@ extension HermesClient.State {
         case .connecting(let attempt): "connecting, try \(attempt)"
         case .connected(sessionPresent: true): "connected, the session goes on"
         case .connected(sessionPresent: false): "connected, with a new session"
-        case .waiting(let milliseconds, let reason):
+        case .waiting(let milliseconds, let reason, let cause):
             "waiting \((milliseconds + 500) / 1_000) s, \(reason.sentence)"
+                + (cause.map { ": \($0.description.visible)" } ?? "")
         case .suspended: "suspended"
         case .stopped(let reason): "stopped, \(reason.sentence)"
         }
@@ -81,7 +82,7 @@ extension HermesClient.Event {
         case .loss(let channel, let ranges):
             "lost in \(channel.visible): \(ranges.map { "\($0.lowerBound)-\($0.upperBound)" })"
         case .sessionLost: "the broker had lost the session"
-        case .dropped(let reason): "disconnected: \(reason.visible)"
+        case .dropped(let reason): "disconnected: \(reason.description.visible)"
         case .renewalRefused(let filter): "the broker refused \(filter.visible)"
         case .publishRefused(let topic):
             "the broker refused a message to \(topic.visible), which is held back"

@@ -38,7 +38,7 @@ public final class HermesClient: Sendable {
     ///   another client identifier, is none of a client, or cannot be used.
     public init(_ configuration: Configuration) throws {
         let settings = try configuration.coreSettings()
-        let dialer = try configuration.server.dialer()
+        let dialers = try configuration.servers.map { try $0.dialer() }
         let opened = try configuration.storage.open(owner: configuration.clientID)
         storageLock = opened.lock
         let loop = Dialer.sharedGroup.next()
@@ -53,7 +53,7 @@ public final class HermesClient: Sendable {
         }
         engine.set(
             ClientEngine(
-                loop: loop, outlets: outlets, dialer: dialer, storage: opened.storage,
+                loop: loop, outlets: outlets, dialers: dialers, storage: opened.storage,
                 machine: ClientMachine(
                     settings: settings, stored: opened.stored, logBytes: opened.logBytes,
                     random: SystemRandom()),

@@ -7,8 +7,9 @@ extension HermesClient {
         case connecting(attempt: Int)
         /// `sessionPresent` is false if the broker knew nothing of this client.
         case connected(sessionPresent: Bool)
-        /// The next try comes in so many milliseconds from the change to this state.
-        case waiting(milliseconds: Int, WaitReason)
+        /// The next try comes in so many milliseconds from the change to this state, and what ended
+        /// the last connection or failed the last try.
+        case waiting(milliseconds: Int, WaitReason, DropCause?)
         /// In the background: no connection, and no tries.
         case suspended
         /// No connection, and no tries, before ``HermesClient/start()``.
@@ -41,6 +42,36 @@ extension HermesClient {
         case credentialsRefused
     }
 
+    /// What ended a connection, or kept it from being opened.
+    public struct DropCause: Hashable, Sendable, CustomStringConvertible {
+        /// The part that a program may decide by.
+        public enum Kind: Hashable, Sendable {
+            /// The broker, or something between, closed the connection.
+            case closedByPeer
+            /// The network failed.
+            case networkFailed
+            /// The host's name has no address.
+            case nameNotFound
+            /// Nothing listens at the address.
+            case connectionRefused
+            /// The broker is not the one that TLS was to prove: a pin, a root, a host's name.
+            case untrusted
+            /// TLS could not be agreed upon; a port without TLS is a common reason.
+            case tlsFailed
+            /// Something did not come in time.
+            case timedOut
+            /// The broker said that it is not available (CONNACK 3), or credentials could not be had.
+            case unavailable
+            /// The broker broke a rule of MQTT.
+            case protocolViolation
+        }
+
+        /// The part that a program may decide by.
+        public let kind: Kind
+        /// A sentence for a log.
+        public let description: String
+    }
+
     /// Something that happened, which the app may want to tell or log.
     public enum Event: Hashable, Sendable {
         /// Sequences of a channel that never came, lowest first.
@@ -48,8 +79,8 @@ extension HermesClient {
         /// The broker no longer had the session: what it had queued is gone. Subscriptions are
         /// renewed.
         case sessionLost
-        /// A connection ended that was to go on; a sentence tells why.
-        case dropped(String)
+        /// A connection ended that was to go on, or could not be opened.
+        case dropped(DropCause)
         /// A subscription that the broker had granted was refused when it was renewed.
         case renewalRefused(filter: String)
         /// The broker closed the connection, twice, upon a message with this topic: its rules do not
@@ -76,7 +107,7 @@ extension HermesClient {
 }
 
 extension HermesClient.State {
-    init(_ state: ClientState) {
+    init(_ state: ClientState, cause: DropReason?) {
         self =
             switch state {
             case .connecting(let attempt): .connecting(attempt: attempt)
@@ -84,7 +115,7 @@ extension HermesClient.State {
             case .waiting(let until, let reason):
                 .waiting(
                     milliseconds: Int(max(until - SystemClock.monotonicMilliseconds, 0)),
-                    HermesClient.WaitReason(reason))
+                    HermesClient.WaitReason(reason), cause.map { HermesClient.DropCause($0) })
             case .suspended: .suspended
             case .stopped(let reason): .stopped(HermesClient.StopReason(reason))
             }
@@ -122,7 +153,7 @@ extension HermesClient.Event {
             case .loss(let channel, let ranges):
                 .loss(channel: String(decoding: channel, as: UTF8.self), ranges)
             case .sessionLost: .sessionLost
-            case .dropped(let reason): .dropped(reason.sentence)
+            case .dropped(let reason): .dropped(HermesClient.DropCause(reason))
             case .renewalRefused(let filter):
                 .renewalRefused(filter: String(decoding: filter, as: UTF8.self))
             case .publishRefused(let topic):
@@ -148,14 +179,37 @@ extension HermesClient.StopReason {
     }
 }
 
+extension HermesClient.DropCause {
+    init(_ reason: DropReason) {
+        description = reason.sentence
+        kind =
+            switch reason {
+            case .closedByPeer, .writeFailed: .closedByPeer
+            case .networkFailure: .networkFailed
+            case .nameNotFound: .nameNotFound
+            case .connectionRefused: .connectionRefused
+            case .untrusted: .untrusted
+            case .tlsFailed: .tlsFailed
+            case .openTimeout, .connackTimeout, .silent, .probeFailed, .subscriptionTimeout,
+                .unfinishedPacket:
+                .timedOut
+            case .serverUnavailable: .unavailable
+            case .malformed, .violation: .protocolViolation
+            }
+    }
+}
+
 extension DropReason {
     fileprivate var sentence: String {
         switch self {
         case .closedByPeer: "the broker, or something between, closed the connection"
         case .networkFailure: "the network failed, or the broker cannot be reached"
+        case .nameNotFound: "the host's name has no address"
+        case .connectionRefused: "nothing listens at the broker's address and port"
+        case .tlsFailed(let reason): "TLS could not be agreed upon: \(reason)"
         case .writeFailed: "the connection was gone when something was written"
         case .untrusted(let reason): "the broker is not trusted: \(reason)"
-        case .openTimeout: "the connection was not open after 15 s"
+        case .openTimeout: "the connection was not open after 15 s, or 5 s with another address left"
         case .connackTimeout: "no CONNACK came within 10 s"
         case .serverUnavailable: "the broker is not available (CONNACK 3)"
         case .silent: "no PINGRESP came within 10 s"

@@ -28,6 +28,12 @@ package enum ClientAction: Equatable, Sendable {
 /// Names one transport connection of this machine; rises by one with each.
 package struct ConnectionNumber: Hashable, Sendable {
     package var rawValue: UInt64
+    /// The place of the broker's address, from 0.
+    package var address = 0
+
+    package static func == (left: Self, right: Self) -> Bool { left.rawValue == right.rawValue }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
 }
 
 package enum SubscriptionAnswer: Hashable, Sendable {

@@ -9,6 +9,7 @@ import NIOCore
     import Musl
 #endif
 #if !canImport(Network)
+    import NIOPosix
     import NIOSSL
 #endif
 
@@ -21,8 +22,26 @@ extension DropReason {
             } else if Self.isEndByPeer(error) {
                 .closedByPeer
             } else {
-                .networkFailure
+                Self.cause(of: error)
             }
+    }
+
+    private static func cause(of error: any Error) -> DropReason {
+        #if !canImport(Network)
+            if let error = error as? NIOConnectionError {
+                if let first = error.connectionErrors.first {
+                    return DropReason(transportError: first.error)
+                }
+                return .nameNotFound
+            }
+            if let error = error as? NIOSSLError, case .handshakeFailed(let cause) = error {
+                return .tlsFailed("\(cause)")
+            }
+        #endif
+        if let error = error as? IOError, error.errnoCode == ECONNREFUSED {
+            return .connectionRefused
+        }
+        return .networkFailure
     }
 
     /// A write failed: the connection was gone, and nothing had told so.

@@ -1,4 +1,5 @@
 import Foundation
+import NIOConcurrencyHelpers
 import Testing
 
 @testable import HermesClient
@@ -117,6 +118,50 @@ struct CallTests {
         other.start()
         try await early.acknowledged
         await other.stop()
+    }
+
+    @Test("a dead address beside a live one", arguments: 0..<4)
+    func deadAddress(round: Int) async throws {
+        let dead = try await TestBroker()
+        dead.stop()
+        let broker = try await TestBroker()
+        let client = try HermesClient(
+            .init(
+                [.plain("127.0.0.1", port: dead.port), .plain("127.0.0.1", port: broker.port)],
+                clientID: "phone", storage: .none))
+        client.start()
+        try await client.connected()
+        #expect(client.state == .connected(sessionPresent: false))
+        await client.stop()
+        let alone = try HermesClient(
+            .init(.plain("127.0.0.1", port: dead.port), clientID: "phone", storage: .none))
+        alone.start()
+        try await wait {
+            if case .waiting(_, .retrying, let cause?) = alone.state {
+                return cause.kind == .connectionRefused
+            }
+            return false
+        }
+        await alone.stop()
+        #expect(throws: HermesClientError.self) {
+            try HermesClient(.init([], clientID: "phone", storage: .none))
+        }
+    }
+
+    @Test("the background ends though the foreground follows at once, and the last call counts")
+    func backgroundAndForeground() async throws {
+        let broker = try await TestBroker()
+        let client = try HermesClient.of(broker)
+        client.start()
+        for _ in 0..<10 {
+            try await client.connected()
+            let closed = NIOLockedValueBox(false)
+            client.enteredBackground { closed.withLockedValue { $0 = true } }
+            client.enteredForeground()
+            try await wait { closed.withLockedValue { $0 } }
+        }
+        try await client.connected()
+        await client.stop()
     }
 
     @Test("refused filters leave nothing behind")

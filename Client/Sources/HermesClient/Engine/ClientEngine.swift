@@ -17,7 +17,7 @@ final class ClientEngine {
 
     let loop: any EventLoop
     let outlets: Outlets
-    private let dialer: Dialer
+    private let dialers: [Dialer]
     private let storage: any ClientStorage
     private let provideCredentials: HermesClient.Credentials.Provider?
     var machine: ClientMachine
@@ -53,13 +53,13 @@ final class ClientEngine {
     var cache = MessageCache()
 
     init(
-        loop: any EventLoop, outlets: Outlets, dialer: Dialer, storage: any ClientStorage,
+        loop: any EventLoop, outlets: Outlets, dialers: [Dialer], storage: any ClientStorage,
         machine: ClientMachine, provideCredentials: HermesClient.Credentials.Provider?,
         reportTopic: [UInt8]?
     ) {
         self.loop = loop
         self.outlets = outlets
-        self.dialer = dialer
+        self.dialers = dialers
         self.storage = storage
         self.machine = machine
         self.provideCredentials = provideCredentials
@@ -163,7 +163,7 @@ final class ClientEngine {
     }
 
     private func tell(_ state: ClientState) {
-        let state = HermesClient.State(state)
+        let state = HermesClient.State(state, cause: machine.lastDrop)
         if case .stopped(let reason) = state { setPause(.stopped(reason)) } else { setPause(nil) }
         outlets.states.change(to: state)
     }
@@ -187,7 +187,7 @@ final class ClientEngine {
             self?.received(event, from: number)
         }
         connections[number] = connection
-        connection.open(to: dialer)
+        connection.open(to: dialers[number.address])
     }
 
     private func received(_ event: TransportConnection.Event, from number: ConnectionNumber) {

@@ -11,11 +11,21 @@ extension ClientMachine {
             askForCredentials(at: moment)
             return
         }
-        let number = ConnectionNumber(rawValue: nextConnection)
-        nextConnection += 1
-        phase = .opening(number, until: moment.monotonicMilliseconds + Self.openMilliseconds)
+        addresses.begin(using: &random)
         perform(.state(.connecting(attempt: reconnect.attempt)))
+        open(at: moment)
+    }
+
+    private mutating func open(at moment: Moment) {
+        let number = newNumber()
+        let milliseconds = addresses.isLast ? Self.openMilliseconds : Self.addressMilliseconds
+        phase = .opening(number, until: moment.monotonicMilliseconds + milliseconds)
         perform(.open(number))
+    }
+
+    private mutating func newNumber() -> ConnectionNumber {
+        defer { nextConnection += 1 }
+        return ConnectionNumber(rawValue: nextConnection, address: addresses.current)
     }
 
     /// The transport, TLS included, is ready for bytes.
@@ -26,7 +36,8 @@ extension ClientMachine {
         }
         guard case .opening(number, _) = phase else { return }
         let now = moment.monotonicMilliseconds
-        phase = .handshaking(until: now + Self.connackMilliseconds)
+        phase = .handshaking(
+            until: now + (addresses.isLast ? Self.connackMilliseconds : Self.addressMilliseconds))
         let keepAlive = keepAliveSeconds
         link = Link(
             number: number,
@@ -75,7 +86,12 @@ extension ClientMachine {
             storeCounters()
         }
         leaveConnection(closes: !isClosed)
+        lastDrop = reason
         perform(.event(.dropped(reason)))
+        if ended == nil, addresses.next() {
+            open(at: moment)
+            return
+        }
         scheduleNext(after: reason, ended, at: moment)
     }
 
@@ -97,8 +113,7 @@ extension ClientMachine {
         case .wait(0, _): connect(at: moment)
         case .wait(let delay, let reason): wait(delay, reason, at: moment)
         case .look:
-            let number = ConnectionNumber(rawValue: nextConnection)
-            nextConnection += 1
+            let number = newNumber()
             phase = .looking(number, until: moment.monotonicMilliseconds + Self.lookMilliseconds)
             perform(.state(.connecting(attempt: reconnect.attempt)))
             perform(.open(number))
@@ -230,6 +245,7 @@ extension ClientMachine {
         let now = moment.monotonicMilliseconds
         phase = .connected(since: now)
         hasAskedForCredentials = false
+        addresses.served()
         if counters.sinceUnixMilliseconds == 0 {
             uncounted.sinceUnixMilliseconds = moment.unixMilliseconds
             storeCounters()

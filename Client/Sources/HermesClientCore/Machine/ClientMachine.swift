@@ -22,6 +22,8 @@ package struct ClientMachine: Sendable {
     static let networkTryMilliseconds: Int64 = 5_000
     static let lookMilliseconds: Int64 = 5_000
     static let openMilliseconds: Int64 = 15_000
+    /// For an address behind which another one waits.
+    static let addressMilliseconds: Int64 = 5_000
     static let connackMilliseconds: Int64 = 10_000
     static let credentialsMilliseconds: Int64 = 30_000
     /// A wake-up in the background holds a connection for this long; the system grants some 30 s.
@@ -148,6 +150,9 @@ package struct ClientMachine: Sendable {
     var nextKey: UInt64
     var lastIdentifier: UInt16
     var nextConnection: UInt64 = 1
+    var addresses: AddressOrder
+    /// What ended the last connection, or failed the last try.
+    package internal(set) var lastDrop: DropReason?
 
     private enum Step {
         case action(ClientAction)
@@ -166,6 +171,7 @@ package struct ClientMachine: Sendable {
         self.logBytes = logBytes
         compactedBytes = ClientLog.file(stored).count
         credentials = settings.credentials
+        addresses = AddressOrder(count: max(settings.addresses, 1))
         for (channel, window) in stored.channels.windows { losses.restore(channel, window) }
         // Which of them were sent is not stored; no more than the window can have been.
         let outbox = stored.outbox
