@@ -15,7 +15,8 @@ struct ConnectionOptions: ParsableArguments {
     var host = "127.0.0.1"
 
     @Option(
-        name: .customLong("also"), help: "Another address of the broker, HOST:PORT; may be repeated.")
+        name: .customLong("also"),
+        help: "Another address of the broker, HOST:PORT; may be repeated.")
     var others: [String] = []
 
     @Option(help: "Port; 1883, or 8883 with pins.")

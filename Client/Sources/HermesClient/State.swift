@@ -209,7 +209,8 @@ extension DropReason {
         case .tlsFailed(let reason): "TLS could not be agreed upon: \(reason)"
         case .writeFailed: "the connection was gone when something was written"
         case .untrusted(let reason): "the broker is not trusted: \(reason)"
-        case .openTimeout: "the connection was not open after 15 s, or 5 s with another address left"
+        case .openTimeout:
+            "the connection was not open after 15 s, or 5 s with another address left"
         case .connackTimeout: "no CONNACK came within 10 s"
         case .serverUnavailable: "the broker is not available (CONNACK 3)"
         case .silent: "no PINGRESP came within 10 s"

@@ -205,7 +205,8 @@ struct LifecycleTests {
             for (index, text) in ["a/\(round)", "plain \(round)", "=n\(round)"].enumerated() {
                 client.receive(
                     Packets.publish(
-                        .init(text: text), qos: UInt8(1 + index % 2), identifier: UInt16(index + 1)))
+                        .init(text: text), qos: UInt8(1 + index % 2),
+                        identifier: UInt16(index + 1)))
                 for message in client.takeAll() { client.acknowledge(message.number) }
             }
             #expect(client.machine.counters.received == round * 3)

@@ -102,7 +102,9 @@ struct RefusalTests {
         try client.publish(forbidden)
         while client.serve(forbidding: forbidden) { client.connect(sessionPresent: true) }
         #expect(
-            !client.states.contains { if case .waiting(_, .takenOver) = $0 { true } else { false } })
+            !client.states.contains {
+                if case .waiting(_, .takenOver) = $0 { true } else { false }
+            })
         client = try client.restarted()
         client.connect(sessionPresent: true)
         try client.publish([1])

@@ -63,8 +63,12 @@ struct CallTests {
             return false
         }
         let ended = Task {
-            await #expect(throws: HermesClientError.stopped(.requested)) { try await subscribing.value }
-            await #expect(throws: HermesClientError.stopped(.requested)) { try await waiting.value }
+            await #expect(throws: HermesClientError.stopped(.requested)) {
+                try await subscribing.value
+            }
+            await #expect(throws: HermesClientError.stopped(.requested)) {
+                try await waiting.value
+            }
             return true
         }
         // A task may begin to wait only after the first of these.

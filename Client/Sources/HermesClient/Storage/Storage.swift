@@ -53,7 +53,7 @@ extension HermesClient {
             }
         }
 
-        /// - Parameter owner: the client identifier; a file of another client is refused.
+        // `owner` is the client identifier; a file of another client is refused.
         func open(owner: String) throws -> Opened {
             switch place {
             case .none:

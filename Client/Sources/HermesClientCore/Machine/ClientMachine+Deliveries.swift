@@ -65,7 +65,8 @@ extension ClientMachine {
             // Nobody acknowledges it: it counts as seen when it comes.
             remember(facts)
         }
-        _ = inbox.deliver(topic: topic, payload: payload, retain: retain, facts: facts, as: nil,
+        _ = inbox.deliver(
+            topic: topic, payload: payload, retain: retain, facts: facts, as: nil,
             at: moment.monotonicMilliseconds)
         let dropped = inbox.dropAtMostOnce(beyond: settings.limits)
         if dropped > 0 {
