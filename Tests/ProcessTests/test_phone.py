@@ -209,6 +209,13 @@ def test_2_background_disconnects_reports_and_comes_back_anew(
         seven.await_note("subscribed")
         post(broker, "o-1")
         seven.await_messages(1)
+
+        def is_counted() -> bool:
+            mark = seven.mark
+            seven.tell("statistics")
+            return "received 1," in seven.await_note("statistics:", start=mark)
+
+        eventually(is_counted, "the message's acknowledgement")
         seven.tell("background")
         seven.await_note("suspended")
         report = office.take_message()

@@ -190,7 +190,7 @@ struct SequenceTests {
             ("$share/g/a/#", "a/b", true), ("$share/g/a/#", "b", false), ("+/+", "/", true),
         ])
     func matches(filter: String, topic: String, matches: Bool) {
-        #expect(TopicMatch.matches(Array(filter.utf8), Array(topic.utf8)) == matches)
+        #expect(TopicMatch.covers(Array(filter.utf8), Array(topic.utf8)) == matches)
     }
 
     @Test("a loss is told before that is stored, or a kill between would hide it")

@@ -125,12 +125,13 @@ struct StorageTests {
             broker, storage: .file(folder.path + "/log"))
         client?.start()
         try await client?.connected()
-        let (states, events) = (client?.states, client?.events)
+        let states = try #require(client).states.makeAsyncIterator()
+        var events = try #require(client).events.makeAsyncIterator()
         client = nil
         var last: HermesClient.State?
-        for await state in try #require(states) { last = state }
+        while let state = await states.next() { last = state }
         #expect(last == .stopped(.requested))
-        for await event in try #require(events) { Issue.record("\(event)") }
+        while let event = await events.next() { Issue.record("\(event)") }
     }
 
     @Test("a file that is none of a client, and one of a later version, are refused and kept")

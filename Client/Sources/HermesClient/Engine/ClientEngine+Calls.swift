@@ -10,6 +10,7 @@ extension ClientEngine {
     }
 
     func stop() {
+        takeAcknowledgements()
         cancelCredentials()
         handle { $0.stop(at: $1) }
         setPause(.stopped(.requested))
@@ -20,6 +21,8 @@ extension ClientEngine {
     }
 
     func enteredBackground() {
+        // What the app has acknowledged before belongs to this connection, and into the report.
+        takeAcknowledgements()
         handle { machine, moment in
             publishReport(of: &machine, at: moment)
             machine.enteredBackground(at: moment)

@@ -17,7 +17,16 @@ final class StorageLock: Sendable {
     fileprivate init(_ descriptor: Descriptor) { self.descriptor = NIOLockedValueBox(descriptor) }
 
     /// Another client may open the file from now on; may be called on any thread.
-    func release() { descriptor.withLockedValue { $0 = nil } }
+    func release() {
+        descriptor.withLockedValue { descriptor in
+            // A program that this one is just starting has the descriptor too, up to its exec: only
+            // unlocking ends the lock at once.
+            if let descriptor { flock(descriptor.number, LOCK_UN) }
+            descriptor = nil
+        }
+    }
+
+    deinit { release() }
 
     var isReleased: Bool { descriptor.withLockedValue { $0 == nil } }
 

@@ -178,7 +178,7 @@ extension ClientMachine {
     /// its channels.
     mutating func forgetBaselines(of filter: [UInt8]) {
         for (channel, _) in stored.channels.windows {
-            if let topic = channelTopics[channel], !TopicMatch.matches(filter, topic) { continue }
+            if let topic = channelTopics[channel], !TopicMatch.covers(filter, topic) { continue }
             losses.forget(channel)
             record(.baselineForgotten(channel))
         }

@@ -43,7 +43,7 @@ package struct SubscriptionTable: Equatable, Sendable {
     /// False if every subscription that brings this topic brings a part of its messages only.
     func countsLosses(ofTopic topic: [UInt8]) -> Bool {
         guard all.contains(where: { !$0.countsLosses }) else { return true }
-        let matching = all.filter { TopicMatch.matches($0.filter, topic) }
+        let matching = all.filter { TopicMatch.covers($0.filter, topic) }
         return matching.isEmpty || matching.contains(where: \.countsLosses)
     }
 

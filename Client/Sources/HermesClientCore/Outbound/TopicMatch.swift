@@ -5,7 +5,7 @@ enum TopicMatch {
     private static let share = Array("$share/".utf8)
 
     /// The filter of a shared subscription is what follows its group's name.
-    static func matches(_ filter: [UInt8], _ topic: [UInt8]) -> Bool {
+    static func covers(_ filter: [UInt8], _ topic: [UInt8]) -> Bool {
         let levels = shared(filter[...]).split(separator: slash, omittingEmptySubsequences: false)
         let names = topic.split(separator: slash, omittingEmptySubsequences: false)
         // Wildcards in the first level leave out the topics of the broker itself [MQTT-4.7.2-1].
