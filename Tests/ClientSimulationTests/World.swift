@@ -429,6 +429,7 @@ final class World {
     private func call(_ phone: Int, _ event: (inout ClientMachine, Moment) -> Void) throws {
         event(&phones[phone].machine, moment)
         let actions = phones[phone].machine.takeActions()
+        if !phones[phone].machine.stored.outbox.held.isEmpty { ledger.heldBack(by: phone) }
         for action in actions {
             if let left = phones[phone].killAfter {
                 if left == 0 {
