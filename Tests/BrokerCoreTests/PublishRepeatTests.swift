@@ -43,7 +43,9 @@ struct PublishRepeatTests {
             switch record {
             case .message: "message"
             case .queued: "queued"
-            case .publishKey(let key): "key \(key.key) \(key.queued)"
+            case .fact(let fact):
+                fact.read { (fact) throws(DamagedFact) in try PublishKey(fact) }
+                    .map { "key \($0.key) \($0.queued)" } ?? "\(record)"
             default: "\(record)"
             }
         }

@@ -7,6 +7,10 @@ struct Restoration {
     /// Index of the last session found; lookups come in ascending order.
     private var place = 0
     var wills: [(session: UInt64, message: Message)] = []
+    /// Facts that wait for the one after them, to which they belong.
+    var receiverEnd: ReceiverEnd?
+    var scheduledMoved: (number: UInt64, dueMs: Int64)?
+    var push = PushParts()
 
     mutating func add(_ number: UInt64, _ index: UInt32) { sessions.append((number, index)) }
 

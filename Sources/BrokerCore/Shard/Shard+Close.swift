@@ -143,7 +143,7 @@ extension Shard {
         if wereShared { handOver(session, nil, unacknowledged: true) }
         if sessions[session].follows {
             receipts.sessionEnded(sessions[session].number)
-            collapse.sessionEnded(sessions[session].number)
+            endCollapsibles(of: session)
         }
         dropAllowance(of: session)
         sessions.remove(session, keepsIndex: !isEmptied, pool: pool)

@@ -59,9 +59,9 @@ extension Shard {
     /// Drops the push that ended first, for room or because that is long ago; false without one.
     mutating func removeEndedPush(forRoom: Bool) -> Bool {
         guard
-            let number = pushes.removeFirstEnded(at: context.wallClockMs, forRoom: forRoom)
+            let progress = pushes.removeFirstEnded(at: context.wallClockMs, forRoom: forRoom)
         else { return false }
-        commits.records.pushRemoved(number)
+        commits.records.pushRemoved(progress.number, of: progress.owner)
         return true
     }
 

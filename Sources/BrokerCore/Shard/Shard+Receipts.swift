@@ -55,7 +55,8 @@ extension Shard {
         let receiver = receipts.receivers[place]
         receiver.client.withBytes {
             commits.records.receiptReceiver(
-                receipt: receipts.records[receiver.receipt].number, place: receiver.place,
+                receipt: receipts.records[receiver.receipt].number,
+                of: receipts.records[receiver.receipt].owner, place: receiver.place,
                 session: receiver.session, position: position, clientIdentifier: $0)
         }
     }

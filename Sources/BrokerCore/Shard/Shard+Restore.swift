@@ -67,52 +67,10 @@ extension Shard: StoreVisitor {
         message.release(in: pool)
     }
 
-    public mutating func visit(channel: UnsafeRawBufferPointer, number: UInt64) {
-        requests.restore(channel: [UInt8](channel), number: number)
-    }
-
     public mutating func visit(will stored: StoredMessage, of session: UInt64) {
         guard let message = message(stored) else { return }
         restoration.wills.append((session, message))
     }
-
-    public mutating func visit(publishKeysFrom bucket: UInt64) {
-        publishKeys.restore(from: bucket)
-    }
-
-    public mutating func visit(_ key: PublishKey) { publishKeys.restore(key) }
-
-    public mutating func visit(_ progress: ReceiptProgress) { receipts.restore(progress) }
-
-    public mutating func visit(_ receipt: StoredReceipt) { receipts.restore(receipt, pool: pool) }
-
-    public mutating func visit(_ receiver: StoredReceiver, _ end: ReceiverEnd) {
-        restoreReceiver(receiver, end)
-    }
-
-    public mutating func visit(lastScheduled: UInt64) {
-        scheduled.restore(lastNumber: lastScheduled)
-    }
-
-    public mutating func visit(_ stored: StoredScheduled, dueMs: Int64) {
-        var stored = stored
-        stored.dueMs = dueMs
-        scheduled.insert(stored, pool: pool)
-    }
-
-    public mutating func visit(_ position: StoredCollapsible) { restoreCollapsible(position) }
-
-    public mutating func visit(_ tag: StoredTag) {
-        tag.clientIdentifier.withUnsafeBytes { client in
-            tag.tag.withUnsafeBytes { _ = tagged.add($0, to: client, pool: pool) }
-        }
-    }
-
-    public mutating func visit(lastPush: UInt64) { pushes.restore(lastNumber: lastPush) }
-
-    public mutating func visit(_ push: StoredPush) { restorePush(push) }
-
-    public mutating func visit(_ device: StoredDevice) { restoreDevice(device) }
 
     private func message(_ stored: StoredMessage) -> Message? {
         guard let published = StoredQoS(byte: stored.qos) else { return nil }

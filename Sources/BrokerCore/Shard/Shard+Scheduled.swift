@@ -67,7 +67,7 @@ extension Shard {
             taken += 1
             let record = scheduled.records[place]
             guard !record.isExpired(at: context.wallClockMs) else {
-                commits.records.scheduledEnded(record.number)
+                commits.records.scheduledEnded(record.number, of: record.owner)
                 scheduled.remove(place, pool: pool)
                 scheduled.expired += 1
                 continue
@@ -96,7 +96,7 @@ extension Shard {
             scheduled.wait(place)
             return (outcome, false)
         }
-        commits.records.scheduledEnded(number)
+        commits.records.scheduledEnded(number, of: scheduled.records[place].owner)
         scheduled.remove(place, pool: pool)
         scheduled.fired += 1
         return (outcome, true)
@@ -133,13 +133,14 @@ extension Shard {
             return
         }
         let number = scheduled.records[place].number
+        let owner = scheduled.records[place].owner
         switch change {
         case .move(let dueMs):
             scheduled.move(place, toMs: dueMs)
-            commits.records.scheduledMoved(number, dueMs: dueMs)
+            commits.records.scheduledMoved(number, of: owner, dueMs: dueMs)
         case .cancel:
             scheduled.remove(place, pool: pool)
-            commits.records.scheduledEnded(number)
+            commits.records.scheduledEnded(number, of: owner)
         }
         commit(true, reply)
     }

@@ -37,7 +37,7 @@ import CChecksum
 /// Bytes of an earlier use of the file carry another salt and never count.
 enum SegmentFormat {
     static let magic: UInt64 = 0x4C4A_7365_6D72_6548
-    static let version: UInt32 = 4
+    static let version: UInt32 = 5
     static let blockSize = 4_096
     static let headerSize = 64
     static let headerCopyOffset = 2_048
