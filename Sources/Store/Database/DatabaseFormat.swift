@@ -34,7 +34,7 @@ struct DatabaseFormat: Sendable {
             }
         ])
 
-    private static let version3 =
+    static let version3 =
         upgradeToVersion3 + messageIDColumns + receiptTables + scheduledTables + pushTables
         + collapseTable
 

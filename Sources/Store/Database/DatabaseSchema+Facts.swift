@@ -18,8 +18,9 @@ let factTables = """
 
     CREATE VIEW fact_list AS
         SELECT coalesce(name, fact_table) AS fact_table, owner, lower(hex(key)) AS key,
-            json_quote(CAST(key AS TEXT)) AS key_text, lower(hex(value)) AS value,
-            json_quote(CAST(value AS TEXT)) AS value_text
+            CASE WHEN instr(key, x'00') = 0 AND CAST(key AS TEXT) NOT GLOB '*[^ -~]*'
+                THEN json_quote(CAST(key AS TEXT)) END AS key_text,
+            lower(hex(value)) AS value
         FROM facts LEFT JOIN fact_tables ON number = fact_table;
 
     """
