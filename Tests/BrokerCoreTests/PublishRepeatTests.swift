@@ -1,10 +1,11 @@
 import BrokerAPI
-import BrokerCore
 import BrokerTesting
 import HermesTesting
 import MQTTCodec
 import Store
 import Testing
+
+@testable import BrokerCore
 
 /// Messages of the admin plane with keys, of which each is published once.
 @Suite("Repeats of messages over HTTP")

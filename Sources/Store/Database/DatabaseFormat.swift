@@ -17,8 +17,8 @@ struct DatabaseFormat: Sendable {
     var upgrades: [Int64: String]
 
     /// What SQL cannot do of the upgrade from version N, done after it, by N.
-    var conversions:
-        [Int64: @Sendable (borrowing SQLiteConnection) throws(StoreFailure) -> Void] = [:]
+    var conversions: [Int64: @Sendable (borrowing SQLiteConnection) throws(StoreFailure) -> Void] =
+        [:]
 
     static let current = DatabaseFormat(
         version: 5,

@@ -58,7 +58,8 @@ struct FactTests {
         Self.put(1, [1], [7], isNew: true, &log)
         Self.put(1, [1], [8, 9], isNew: false, &log)
         Self.remove(1, [1], &log)
-        #expect(log.isEmpty)
+        let isEmpty = log.isEmpty
+        #expect(isEmpty)
         var changes = log.changes
         changes.sort()
         #expect(changes.entries.isEmpty && changes.removals.isEmpty)
