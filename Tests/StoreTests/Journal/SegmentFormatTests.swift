@@ -92,8 +92,8 @@ struct SegmentFormatTests {
             #expect(failure.kind == .newerFormat)
             #expect(
                 "\(failure)" == """
-                    cannot read "\(folder.path)/journal-1.segment": it has format 5, and this \
-                    program knows up to 4. Start the newer version of this program that wrote it, \
+                    cannot read "\(folder.path)/journal-1.segment": it has format 6, and this \
+                    program knows up to 5. Start the newer version of this program that wrote it, \
                     or use another data directory.
                     """)
         }
