@@ -241,7 +241,8 @@ let package = Package(
             "FuzzChecks",
             [
                 "APNs", "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "BrokerFeatures",
-                "Credentials", "HermesClientCore", "HermesTesting", "LineFiles", "Logins", "MQTTCodec",
+                "Credentials", "HermesClientCore", "HermesTesting", "LineFiles", "Logins",
+                "MQTTCodec",
                 "MQTTCore",
                 "OperatorConfiguration", "PlainText", "RequestText",
                 "Store", "Structures", "TLS", "Transport",
@@ -361,7 +362,7 @@ if Context.environment["TEST_ALL_PACKAGES"] != nil {
     package.targets += [
         .target(name: "CBench", path: "Benchmarks/Sources/CBench"),
         program(
-            "login-bench", path: "Benchmarks/Sources/login-bench", ["COpenSSL", "LoginTokens"]),
+            "login-bench", path: "Benchmarks/Sources/login-bench", ["COpenSSL", "Logins"]),
         program(
             "store-bench", path: "Benchmarks/Sources/store-bench",
             [

@@ -28,6 +28,9 @@ final class Features: Followers {
     /// Operators who wait for the end of a notification, by the place of its device.
     var trials: [UInt32: Reply<WakeTrial?>] = [:]
 
+    /// What a start has read and not placed yet.
+    var restoring = RestoringFacts()
+
     init(limits: BrokerLimits, hash: KeyedHash, now: MonotonicTime) {
         publishKeys = PublishKeys(hash: hash)
         receipts = Receipts(hash: hash)
@@ -111,10 +114,9 @@ final class Features: Followers {
         if let device = shard.device(for: session) { shard.endWake(of: device) }
     }
 
-    func sessionEnded(_ number: UInt64) {
-        agenda.isStirred = true
-        receipts.sessionEnded(number)
-        collapse.sessionEnded(number)
+    func sessionEnded(_ shard: inout Shard, _ session: UInt32) {
+        receipts.sessionEnded(shard.sessions[session].number)
+        shard.endCollapsibles(of: session)
     }
 
     // MARK: Messages of clients
@@ -196,6 +198,7 @@ final class Features: Followers {
 
     func finishRestoring(_ shard: inout Shard) {
         receipts.finishRestoring()
+        restoring = RestoringFacts()
         shard.restoreWakes()
     }
 

@@ -4,6 +4,7 @@ import AdminAPI
 import AdminTLS
 import Authorization
 import BanFiles
+import BrokerCore
 import BrokerRuntime
 import BrokerAPI
 import ConfiguredFiles
@@ -283,6 +284,7 @@ struct Server {
             options.durability = .interval(milliseconds: Int32(clamping: Self.milliseconds(time)))
         }
         options.reserveBytes = UInt64(configuration.diskReserveBytes)
+        options.factTables = FactTable.all
         // For crash tests: small segments move to the database often.
         if let text = ProcessEnvironment.current()["HERMES_JOURNAL_SEGMENT_BYTES"],
             let bytes = Int(text), bytes >= 65_536, bytes <= 1 << 28

@@ -14,7 +14,6 @@ extension StoreModel {
             progress.lastSession = max(progress.lastSession, number)
         case .sessionRemoved(let number):
             sessions[number] = nil
-            collapsible = collapsible.filter { $0.session != number }
         case .sessionEnded(let number): sessions[number]?.endSession()
         case .attached(let session): sessions[session]?.isAttached = true
         case .detached(let session, let sinceMs):
@@ -53,30 +52,11 @@ extension StoreModel {
         case .retainedRemoved(let topic): retained[topic] = nil
         case .will(let session, let number): sessions[session]?.will = messages[number]
         case .willRemoved(let session): sessions[session]?.will = nil
-        case .sequence(let channel, let number): sequences[channel] = number
-        case .publishKey(let key): publishKeys.append(key)
-        case .publishKeysDropped(let bucket): publishKeys.removeAll { $0.bucket < bucket }
-        case .receipt(let receipt): receipts.add(receipt)
-        case .receiptReceiver(let receiver): receipts.add(receiver)
-        case .receiptEnded(let end): receipts.end(end)
-        case .receiptProgress(let progress): receipts.raise(to: progress)
-        case .scheduled(let message): scheduled[message.number] = message
-        case .scheduledMoved(let number, let dueMs): scheduled[number]?.dueMs = dueMs
-        case .scheduledEnded(let number): scheduled[number] = nil
-        case .collapsible(let stored):
-            endCollapsible(stored.session, stored.position)
-            collapsible.insert(stored)
-        case .collapsibleEnded(let session, let position): endCollapsible(session, position)
-        case .tag(let tag, let isSet):
-            if isSet { tags.insert(tag) } else { tags.remove(tag) }
-        case .push(let push): pushes[push.number] = push
-        case .pushProgress(let progress): pushes[progress.number]?.advance(to: progress)
-        case .pushRemoved(let number): pushes[number] = nil
-        case .device(var device):
-            device.woken = StoredDevice.Woken()
-            devices[device.clientIdentifier] = device
-        case .deviceRemoved(let client): devices[client] = nil
-        case .woken(let client, let woken): devices[client]?.woken = woken
+        case .fact(let fact):
+            facts[FactName(fact.table, fact.key)] = Fact(owner: fact.owner, value: fact.value)
+        case .factRemoved(let table, _, let key): facts[FactName(table, key)] = nil
+        case .factsRemoved(let table, let from, let below):
+            removeFacts(table, from: from, below: below)
         }
     }
 }

@@ -109,21 +109,41 @@ package struct StoreModel: Equatable {
         }
     }
 
+    /// Table and key of a fact.
+    package struct FactName: Hashable, Comparable {
+        package var table: UInt8
+        package var key: [UInt8]
+
+        package init(_ table: UInt8, _ key: [UInt8]) {
+            self.table = table
+            self.key = key
+        }
+
+        package static func < (one: FactName, other: FactName) -> Bool {
+            one.table != other.table
+                ? one.table < other.table : one.key.lexicographicallyPrecedes(other.key)
+        }
+    }
+
+    package struct Fact: Equatable {
+        package var owner: FactOwner
+        package var value: [UInt8]
+
+        package init(owner: FactOwner, value: [UInt8]) {
+            self.owner = owner
+            self.value = value
+        }
+    }
+
     package var sessions: [UInt64: Session] = [:]
     package var retained: [[UInt8]: Message] = [:]
-    package var sequences: [[UInt8]: UInt64] = [:]
-    package var publishKeys: [PublishKey] = []
-    package var receipts = ReceiptModel()
-    package var scheduled: [UInt64: StoredScheduled] = [:]
-    package var collapsible: Set<StoredCollapsible> = []
-    package var tags: Set<StoredTag> = []
-    package var pushes: [UInt64: StoredPush] = [:]
-    package var devices: [[UInt8]: StoredDevice] = [:]
+    package var facts: [FactName: Fact] = [:]
     package var progress = Progress()
 
     package init() {}
 
-    package mutating func endCollapsible(_ session: UInt64, _ position: UInt64) {
-        collapsible = collapsible.filter { $0.session != session || $0.position != position }
+    package mutating func removeFacts(_ table: UInt8, from: [UInt8], below: [UInt8]) {
+        let (first, end) = (FactName(table, from), FactName(table, below))
+        facts = facts.filter { $0.key < first || !($0.key < end) }
     }
 }

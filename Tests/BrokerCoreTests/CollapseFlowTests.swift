@@ -133,11 +133,13 @@ struct CollapseFlowTests {
         let kinds = group.records.map { record in
             switch record {
             case .finished(_, let position): "finished \(position)"
-            case .collapsibleEnded(_, let position): "ended \(position)"
+            case .factRemoved(FactTable.collapsible.number, _, let key): "ended \(key[15])"
             case .horizon(_, let position): "horizon \(position)"
             case .message: "message"
             case .queued(_, let position, _, _, _, _): "queued \(position)"
-            case .collapsible(let stored): "collapsible \(stored.position) \(stored.sequences)"
+            case .fact(let fact):
+                fact.read { (fact) throws(DamagedFact) in try StoredCollapsible(fact) }
+                    .map { "collapsible \($0.position) \($0.sequences)" } ?? "\(record)"
             default: "\(record)"
             }
         }

@@ -124,7 +124,6 @@ struct PublishKeysTests {
         let second = keys.add(
             Self.identity(2), PublishCounts(), limit: 9, at: Self.begin + Self.hour)
         var restored = makeKeys()
-        restored.restore(from: second.bucket)
         restored.restore(second)
         let answers = [1, 2].map { restored.answer(to: Self.identity($0)) }
         #expect(answers == [nil, .repeated(PublishCounts(), messageID: 1_002)])

@@ -1,11 +1,12 @@
 import BrokerAPI
-import BrokerCore
-import BrokerFeatures
 import BrokerTesting
 import HermesTesting
 import MQTTCodec
 import Store
 import Testing
+
+@testable import BrokerCore
+@testable import BrokerFeatures
 
 /// Messages of the admin plane with keys, of which each is published once.
 @Suite("Repeats of messages over HTTP")
@@ -44,7 +45,9 @@ struct PublishRepeatTests {
             switch record {
             case .message: "message"
             case .queued: "queued"
-            case .publishKey(let key): "key \(key.key) \(key.queued)"
+            case .fact(let fact):
+                fact.read { (fact) throws(DamagedFact) in try PublishKey(fact) }
+                    .map { "key \($0.key) \($0.queued)" } ?? "\(record)"
             default: "\(record)"
             }
         }

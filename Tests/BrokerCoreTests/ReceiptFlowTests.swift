@@ -62,10 +62,14 @@ struct ReceiptFlowTests {
         let group = try #require(link.store.groups.last)
         let kinds = group.records.map { record in
             switch record {
-            case .receipt(let receipt): "receipt \(receipt.number)"
             case .message: "message"
             case .queued: "queued"
-            case .receiptReceiver(let receiver): "receiver \(receiver.position)"
+            case .fact(let fact):
+                switch fact.receipt {
+                case .receipt(let receipt): "receipt \(receipt.number)"
+                case .receiver(let receiver): "receiver \(receiver.position)"
+                default: "\(record)"
+                }
             default: "\(record)"
             }
         }
@@ -90,7 +94,7 @@ struct ReceiptFlowTests {
         try link.send(phone, qos == .exactlyOnce ? .pubrec(1) : .puback(1))
         #expect(receivers("m", link) == ["phone acknowledged at"])
         let ends = link.store.groups.flatMap(\.records).filter { record in
-            if case .receiptEnded = record { true } else { false }
+            if case .fact(let fact) = record, case .end = fact.receipt { true } else { false }
         }
         #expect(ends.count == 1)
         link.commitAll()

@@ -15,13 +15,11 @@ extension StoreModel {
         }?.key
     }
 
-    /// Hands over what the simulation uses: sessions with their queues, sequences, keys of publishes
-    /// and replaceable positions.
+    /// Hands over what the simulation uses: sessions with their queues, and facts.
     func restore(to visitor: inout (some StoreVisitor & ~Copyable)) {
         precondition(
-            retained.isEmpty && receipts == ReceiptModel() && scheduled.isEmpty && tags.isEmpty
-                && pushes.isEmpty && sessions.values.allSatisfy { $0.will == nil },
-            "the simulation restores sessions, sequences and keys only")
+            retained.isEmpty && sessions.values.allSatisfy { $0.will == nil },
+            "the simulation restores sessions and facts only")
         visitor.visit(lastSession: progress.lastSession, lastMessage: progress.lastMessage)
         let sorted = sessions.sorted { $0.key < $1.key }
         for (number, session) in sorted { Self.restore(number, session, to: &visitor) }
@@ -37,15 +35,13 @@ extension StoreModel {
                 visitor.visit(packetIdentifier: identifier, of: number)
             }
         }
-        for (channel, number) in sequences {
-            channel.withUnsafeBytes { visitor.visit(channel: $0, number: number) }
-        }
-        visitor.visit(publishKeysFrom: 0)
-        for key in publishKeys { visitor.visit(key) }
-        for position in collapsible.sorted(by: {
-            ($0.session, $0.position) < ($1.session, $1.position)
-        }) {
-            visitor.visit(position)
+        for (name, fact) in facts.sorted(by: { $0.key < $1.key }) {
+            name.key.withUnsafeBytes { key in
+                fact.value.withUnsafeBytes {
+                    _ = visitor.visit(
+                        StoredFact(table: name.table, owner: fact.owner, key: key, value: $0))
+                }
+            }
         }
     }
 

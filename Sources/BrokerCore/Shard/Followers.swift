@@ -53,8 +53,9 @@ package protocol Followers: AnyObject {
     func detached(_ shard: inout Shard, _ session: UInt32)
     /// A session is about to be removed; its queue is still there.
     func sessionEnds(_ shard: inout Shard, _ session: UInt32)
-    /// A followed session is removed, and its queue is handed over; `number` is its number.
-    func sessionEnded(_ number: UInt64)
+    /// A followed session is removed, and its queue has been handed over. The record of its end is in
+    /// the group that is being written.
+    func sessionEnded(_ shard: inout Shard, _ session: UInt32)
 
     // MARK: Messages of clients
 

@@ -141,7 +141,7 @@ extension Shard {
         sessions.countSubscriptions(of: session, before: bytesBefore)
         // Other members get the messages that the client has not acknowledged.
         if wereShared { handOver(session, nil, unacknowledged: true) }
-        if sessions[session].follows { followers.sessionEnded(sessions[session].number) }
+        if sessions[session].follows { followers.sessionEnded(&self, session) }
         dropAllowance(of: session)
         sessions.remove(session, keepsIndex: !isEmptied, pool: pool)
     }

@@ -88,13 +88,13 @@ extension Shard {
         let (number, isStored) = (sessions[session].number, sessions[session].isPersistent)
         let (key, sequences) = features.collapse.current
         if let former = features.collapse.find(session: number, key: key) {
-            endCollapsible(former, isStored: isStored)
+            endCollapsible(former, of: session)
         }
         guard features.collapse.count < context.limits.collapsible else { return }
         let stored = StoredCollapsible(
             session: number, position: position, key: key, sequences: sequences)
         features.collapse.add(stored, pool: pool)
-        if isStored { commits.records.collapsible(stored) }
+        if isStored { commits.records.collapsible(stored, of: owner(of: session)) }
     }
 
     /// Forgets a queue position that has ended.
@@ -103,15 +103,29 @@ extension Shard {
             let place = features.collapse.find(
                 session: sessions[session].number, position: position)
         else { return }
-        endCollapsible(place, isStored: sessions[session].isPersistent)
+        endCollapsible(place, of: session)
     }
 
-    private mutating func endCollapsible(_ place: UInt32, isStored: Bool) {
+    private mutating func endCollapsible(_ place: UInt32, of session: UInt32) {
         let entry = features.collapse.entries[place]
         features.collapse.remove(place, pool: pool)
-        if isStored {
-            commits.records.collapsibleEnded(session: entry.session, position: entry.position)
+        if sessions[session].isPersistent {
+            commits.records.collapsibleEnded(
+                session: entry.session, position: entry.position, of: owner(of: session))
         }
+    }
+
+    private func owner(of session: UInt32) -> FactOwner {
+        sessions[session].clientIdentifier.withBytes { FactOwner($0) }
+    }
+
+    /// Forgets the positions of a session that ends, in the group of records that ends it.
+    mutating func endCollapsibles(of session: UInt32) {
+        let number = sessions[session].number
+        if sessions[session].isPersistent, features.collapse.holds(number) {
+            commits.records.collapsiblesEnded(session: number)
+        }
+        features.collapse.sessionEnded(number)
     }
 
     /// Removes positions of ended sessions, a slice in a turn.
@@ -121,9 +135,14 @@ extension Shard {
         }
     }
 
-    /// Restores a position whose session is still there.
-    mutating func restoreCollapsible(_ stored: StoredCollapsible) {
-        guard let session = restoration.find(stored.session) else { return }
+    /// Restores a position whose session is still there. Version 4 of the store left those of
+    /// ended sessions.
+    mutating func restoreCollapsible(_ stored: StoredCollapsible, of owner: FactOwner) {
+        guard let session = restoration.find(stored.session) else {
+            commits.records.collapsibleEnded(
+                session: stored.session, position: stored.position, of: owner)
+            return
+        }
         features.collapse.add(stored, pool: pool)
         sessions[session].follows = true
     }

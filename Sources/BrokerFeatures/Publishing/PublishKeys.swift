@@ -105,11 +105,6 @@ struct PublishKeys: ~Copyable {
 
     // MARK: Restoring
 
-    /// The store has dropped all keys of buckets below this one.
-    mutating func restore(from bucket: UInt64) {
-        lastBucket = max(lastBucket, bucket == 0 ? 0 : bucket - 1)
-    }
-
     /// Restores a key; buckets come in rising order.
     mutating func restore(_ key: PublishKey) { insert(key) }
 

@@ -162,10 +162,6 @@ struct Pushes {
         return lastNumber
     }
 
-    mutating func restore(lastNumber: UInt64) {
-        self.lastNumber = max(self.lastNumber, lastNumber)
-    }
-
     /// Adds a push, also a restored one.
     mutating func add(_ push: Push) {
         let number = push.stored.number
@@ -207,8 +203,8 @@ struct Pushes {
     }
 
     /// Removes the push that ended first, if that is long ago, or else if there must be room for
-    /// another; returns its number.
-    mutating func removeFirstEnded(at now: Int64, forRoom: Bool) -> UInt64? {
+    /// another; returns its progress.
+    mutating func removeFirstEnded(at now: Int64, forRoom: Bool) -> PushProgress? {
         guard let number = ended.first, let push = pushes[number],
             forRoom || push.stored.progress.endedMs + Self.lifetimeMs <= now
         else { return nil }
@@ -217,7 +213,7 @@ struct Pushes {
         pushes[number] = nil
         bytes -= push.bytes
         if byPushID[push.stored.pushID] == number { byPushID[push.stored.pushID] = nil }
-        return number
+        return push.stored.progress
     }
 
     // MARK: Turns

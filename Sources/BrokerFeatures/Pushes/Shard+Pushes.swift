@@ -62,9 +62,10 @@ extension Shard {
     /// Drops the push that ended first, for room or because that is long ago; false without one.
     mutating func removeEndedPush(forRoom: Bool) -> Bool {
         guard
-            let number = features.pushes.removeFirstEnded(at: context.wallClockMs, forRoom: forRoom)
+            let progress = features.pushes.removeFirstEnded(
+                at: context.wallClockMs, forRoom: forRoom)
         else { return false }
-        commits.records.pushRemoved(number)
+        commits.records.pushRemoved(progress.number, of: progress.owner)
         return true
     }
 

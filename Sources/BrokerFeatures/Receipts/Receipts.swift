@@ -156,7 +156,7 @@ struct Receipts: ~Copyable {
         return ReceiverEnd(
             receipt: records[receivers[place].receipt].number, place: receivers[place].place,
             outcome: outcome.rawValue, reason: reason.number, atMs: now,
-            event: receivers[place].event)
+            event: receivers[place].event, owner: records[receivers[place].receipt].owner)
     }
 
     /// Changes the position of an open receiver.

@@ -51,7 +51,8 @@ extension Shard {
         let receiver = features.receipts.receivers[place]
         receiver.client.withBytes {
             commits.records.receiptReceiver(
-                receipt: features.receipts.records[receiver.receipt].number, place: receiver.place,
+                receipt: features.receipts.records[receiver.receipt].number,
+                of: features.receipts.records[receiver.receipt].owner, place: receiver.place,
                 session: receiver.session, position: position, clientIdentifier: $0)
         }
     }

@@ -61,10 +61,6 @@ struct ScheduledMessages: ~Copyable {
         return lastNumber
     }
 
-    mutating func restore(lastNumber: UInt64) {
-        self.lastNumber = max(self.lastNumber, lastNumber)
-    }
-
     /// Adds a message whose identifier no other has. One of an unknown QoS, which only damage makes,
     /// is left out.
     mutating func insert(_ stored: StoredScheduled, pool: BytePool) {

@@ -69,7 +69,7 @@ extension Shard {
             taken += 1
             let record = features.scheduled.records[place]
             guard !record.isExpired(at: context.wallClockMs) else {
-                commits.records.scheduledEnded(record.number)
+                commits.records.scheduledEnded(record.number, of: record.owner)
                 features.scheduled.remove(place, pool: pool)
                 features.scheduled.expired += 1
                 continue
@@ -98,7 +98,7 @@ extension Shard {
             features.scheduled.wait(place)
             return (outcome, false)
         }
-        commits.records.scheduledEnded(number)
+        commits.records.scheduledEnded(number, of: features.scheduled.records[place].owner)
         features.scheduled.remove(place, pool: pool)
         features.scheduled.fired += 1
         return (outcome, true)
@@ -135,13 +135,14 @@ extension Shard {
             return
         }
         let number = features.scheduled.records[place].number
+        let owner = features.scheduled.records[place].owner
         switch change {
         case .move(let dueMs):
             features.scheduled.move(place, toMs: dueMs)
-            commits.records.scheduledMoved(number, dueMs: dueMs)
+            commits.records.scheduledMoved(number, of: owner, dueMs: dueMs)
         case .cancel:
             features.scheduled.remove(place, pool: pool)
-            commits.records.scheduledEnded(number)
+            commits.records.scheduledEnded(number, of: owner)
         }
         commit(true, reply)
     }

@@ -64,33 +64,4 @@ extension Database {
             """, "read")
         while try row.next() { body(row.number(0), StoredMessage(row, first: 1)) }
     }
-
-    /// Calls `body` for the last sequence number of each channel. The channel is valid only during
-    /// the call.
-    public func forEachSequence(
-        _ body: (_ channel: UnsafeRawBufferPointer, _ number: UInt64) -> Void
-    ) throws(StoreFailure) {
-        let row = try connection.prepare("SELECT channel, number FROM sequences", "read")
-        while try row.next() { body(row.bytes(0), row.number(1)) }
-    }
-
-    /// Calls `body` for each key of a published message from this bucket on, ordered by bucket.
-    public func forEachPublishKey(
-        from bucket: UInt64, _ body: (PublishKey) -> Void
-    ) throws(StoreFailure) {
-        let row = try connection.prepare(
-            """
-            SELECT key, digest, message_id, bucket, matched, online, queued, dropped
-            FROM publish_keys WHERE bucket >= ?1 ORDER BY bucket
-            """, "read")
-        row.bind(bucket)
-        while try row.next() {
-            body(
-                PublishKey(
-                    key: row.wideNumber(0), digest: row.wideNumber(1),
-                    messageID: row.wideNumber(2), bucket: row.number(3),
-                    matched: row.count(4), online: row.count(5), queued: row.count(6),
-                    dropped: row.count(7)))
-        }
-    }
 }

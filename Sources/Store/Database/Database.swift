@@ -1,7 +1,7 @@
 import CSQLite
 
 /// The database for state that outlives a journal segment: a SQLite file with sessions,
-/// subscriptions, queues, retained messages, wills and sequences (docs/decisions/0009).
+/// subscriptions, queues, retained messages, wills and facts (docs/decisions/0009, 0038).
 ///
 /// This is the only connection that writes. It belongs to one thread at a time: the thread that
 /// starts the store, then the mover. Readers have connections of their own (``QueueReader``,
@@ -19,11 +19,7 @@ public final class Database {
 
     let connection: SQLiteConnection
     let writer: SegmentWriter
-    let receiptWriter: ReceiptWriter
-    let scheduledWriter: ScheduledWriter
-    let pushWriter: PushWriter
-    let deviceWriter: DeviceWriter
-    let collapseWriter: CollapseWriter
+    let facts: FactStatements
     public internal(set) var progress: Progress
 
     /// Size of this connection's page cache in bytes.
@@ -56,11 +52,7 @@ public final class Database {
             PRAGMA temp_store = MEMORY
             """, "open")
         writer = try SegmentWriter.prepare(on: connection)
-        receiptWriter = try ReceiptWriter.prepare(on: connection)
-        scheduledWriter = try ScheduledWriter.prepare(on: connection)
-        pushWriter = try PushWriter.prepare(on: connection)
-        deviceWriter = try DeviceWriter.prepare(on: connection)
-        collapseWriter = try CollapseWriter.prepare(on: connection)
+        facts = try FactStatements.prepare(on: connection)
         progress = try Self.progress(connection)
         self.connection = connection
     }

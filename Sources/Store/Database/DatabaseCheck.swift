@@ -202,32 +202,12 @@ public struct DatabaseCheck: ~Copyable {
                 SELECT session FROM wills WHERE session NOT IN (SELECT number FROM sessions)
                 """),
         Rule(
-            finding: "@ keys of messages in bucket # have a part that is not 16 bytes long",
+            finding: "@ facts of table # have an owner or a key that no fact can have",
             query: """
-                SELECT bucket, count(*) FROM publish_keys
-                WHERE length(key) <> 16 OR length(digest) <> 16 OR length(message_id) <> 16
-                GROUP BY bucket
+                SELECT fact_table, count(*) FROM facts
+                WHERE fact_table NOT BETWEEN 0 AND 255 OR owner NOT BETWEEN 0 AND 255
+                    OR typeof(key) <> 'blob' OR typeof(value) <> 'blob'
+                GROUP BY fact_table
                 """),
-        Rule(
-            finding: "@ receivers belong to receipt #, which does not exist",
-            query: """
-                SELECT receipt, count(*) FROM receipt_receivers
-                WHERE receipt NOT IN (SELECT number FROM receipts) GROUP BY receipt
-                """),
-        Rule(
-            finding: "scheduled message # has the QoS @",
-            query: "SELECT number, qos FROM scheduled WHERE qos & 15 NOT BETWEEN 0 AND 2"),
-        Rule(
-            finding: "@ positions with collapse keys belong to session #, which does not exist",
-            query: """
-                SELECT session, count(*) FROM collapsible
-                WHERE session NOT IN (SELECT number FROM sessions) GROUP BY session
-                """),
-        Rule(
-            finding: "push # has the QoS @",
-            query: "SELECT number, qos FROM pushes WHERE qos & 15 NOT BETWEEN 0 AND 2"),
-        Rule(
-            finding: "push # has reached @ clients more than it has",
-            query: "SELECT number, reached - matched FROM pushes WHERE reached > matched"),
     ]
 }

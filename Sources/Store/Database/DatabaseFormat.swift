@@ -16,11 +16,25 @@ struct DatabaseFormat: Sendable {
     /// SQL that upgrades version N to N + 1, by N; one entry for each version below `version`.
     var upgrades: [Int64: String]
 
-    static let current = DatabaseFormat(
-        version: 4, schema: schemaVersion1 + upgradeToVersion2 + version3 + upgradeToVersion4,
-        upgrades: [1: upgradeToVersion2, 2: version3, 3: upgradeToVersion4])
+    /// What SQL cannot do of the upgrade from version N, done after it, by N.
+    var conversions: [Int64: @Sendable (borrowing SQLiteConnection) throws(StoreFailure) -> Void] =
+        [:]
 
-    private static let version3 =
+    static let current = DatabaseFormat(
+        version: 5,
+        schema: schemaVersion1 + upgradeToVersion2 + version3 + upgradeToVersion4 + factTables
+            + dropFormerTables,
+        upgrades: [
+            1: upgradeToVersion2, 2: version3, 3: upgradeToVersion4, 4: factTables,
+        ],
+        conversions: [
+            4: { connection throws(StoreFailure) in
+                try FormerTables.convert(connection)
+                try connection.execute(dropFormerTables, "upgrade")
+            }
+        ])
+
+    static let version3 =
         upgradeToVersion3 + messageIDColumns + receiptTables + scheduledTables + pushTables
         + collapseTable
 
@@ -67,18 +81,22 @@ struct DatabaseFormat: Sendable {
     private func upgrade(
         _ connection: borrowing SQLiteConnection, from found: Int64
     ) throws(StoreFailure) {
-        var sql = ""
-        for step in found..<version {
-            guard let upgrade = upgrades[step] else {
-                throw StoreFailure(
-                    operation: "upgrade", path: connection.path,
-                    reason: "its format is version \(step), which this program no longer knows",
-                    kind: .other, cure: "Start the next newer version of Hermes on it first.")
-            }
-            sql += upgrade + ";PRAGMA user_version = \(step + 1);"
-        }
         try connection.transaction { () throws(StoreFailure) in
-            try connection.execute(sql, "upgrade")
+            for step in found..<version { try upgrade(connection, by: step) }
         }
+    }
+
+    private func upgrade(
+        _ connection: borrowing SQLiteConnection, by step: Int64
+    ) throws(StoreFailure) {
+        guard let upgrade = upgrades[step] else {
+            throw StoreFailure(
+                operation: "upgrade", path: connection.path,
+                reason: "its format is version \(step), which this program no longer knows",
+                kind: .other, cure: "Start the next newer version of Hermes on it first.")
+        }
+        try connection.execute(upgrade, "upgrade")
+        try conversions[step]?(connection)
+        try connection.execute("PRAGMA user_version = \(step + 1)", "upgrade")
     }
 }

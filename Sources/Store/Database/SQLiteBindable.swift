@@ -26,15 +26,6 @@ extension UInt32: SQLiteBindable {
     }
 }
 
-/// 16 bytes, the most significant first, so that numbers and blobs have one order.
-extension UInt128: SQLiteBindable {
-    func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
-        withUnsafeBytes(of: bigEndian) {
-            hermes_sqlite_bind_copied(statement, index, $0.baseAddress, UInt64($0.count))
-        }
-    }
-}
-
 extension UInt16: SQLiteBindable {
     func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
         sqlite3_bind_int64(statement, index, Int64(self))

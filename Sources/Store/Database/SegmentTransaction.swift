@@ -33,15 +33,7 @@ struct SegmentTransaction {
         try writeInbound()
         try writeRetained()
         try writeWills()
-        try writeSequences()
-        try writePublishKeys()
-        try database.receiptWriter.write(changes.receipts)
-        try database.scheduledWriter.write(changes.scheduled)
-        try database.collapseWriter.write(
-            changes.collapse, removedSessions: changes.removedSessions)
-        try database.pushWriter.write(changes.tags)
-        try database.pushWriter.write(changes.pushes)
-        try database.deviceWriter.write(changes.devices)
+        try database.facts.write(changes.facts)
         try settleReferences()
         try database.writer.updateMeta.run(
             changes.segment, changes.lastSession, changes.lastMessage)
@@ -120,23 +112,6 @@ struct SegmentTransaction {
     private mutating func dropWill(of session: UInt64) throws(StoreFailure) {
         if let message = try database.writer.deleteWill.firstNumber(session) {
             droppedReferences.append(message)
-        }
-    }
-
-    private func writeSequences() throws(StoreFailure) {
-        for change in changes.sequences {
-            try database.writer.upsertSequence.run(change.channel, change.number)
-        }
-    }
-
-    private func writePublishKeys() throws(StoreFailure) {
-        for key in changes.publishKeys {
-            try database.writer.insertPublishKey.run(
-                key.bucket, key.key, key.digest, key.messageID, key.matched, key.online, key.queued,
-                key.dropped)
-        }
-        if changes.publishKeysBegin > 0 {
-            try database.writer.deletePublishKeys.run(changes.publishKeysBegin)
         }
     }
 }

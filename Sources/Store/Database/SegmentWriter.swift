@@ -24,9 +24,6 @@ struct SegmentWriter: ~Copyable {
     let deleteRetained: SQLiteStatement
     let insertWill: SQLiteStatement
     let deleteWill: SQLiteStatement
-    let upsertSequence: SQLiteStatement
-    let insertPublishKey: SQLiteStatement
-    let deletePublishKeys: SQLiteStatement
     let updateMeta: SQLiteStatement
 
     static func prepare(
@@ -99,16 +96,6 @@ struct SegmentWriter: ~Copyable {
                 "INSERT INTO wills VALUES (?1, ?2)", "write"),
             deleteWill: try connection.prepare(
                 "DELETE FROM wills WHERE session = ?1 RETURNING message", "write"),
-            upsertSequence: try connection.prepare(
-                """
-                INSERT INTO sequences VALUES (?1, ?2)
-                ON CONFLICT DO UPDATE SET number = excluded.number
-                """, "write"),
-            insertPublishKey: try connection.prepare(
-                "INSERT OR REPLACE INTO publish_keys VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-                "write"),
-            deletePublishKeys: try connection.prepare(
-                "DELETE FROM publish_keys WHERE bucket < ?1", "write"),
             updateMeta: try connection.prepare(
                 """
                 UPDATE meta SET value = CASE name WHEN 'applied_segment' THEN ?1

@@ -56,11 +56,11 @@ public final class DurableStore: Store, @unchecked Sendable {
             throw StoreFailure(operation: "open", path: directory, errno: error.code)
         }
         let database = try Self.openDatabase(in: directory)
+        try database.name(options.factTables)
         let journal = try Journal(
             directory: "\(directory)/journal", options: options.journal,
             appliedSegment: database.progress.appliedSegment)
-        let recovered = try RecoveredJournal.replay(
-            journal, beyond: database.progress, of: database.path)
+        let recovered = try RecoveredJournal.replay(journal, beyond: database)
         recovery = Recovery(
             report: recovered.report,
             waitingMessages: recovered.sealed.reduce(0) { $0 + $1.queued.count })
@@ -79,7 +79,8 @@ public final class DurableStore: Store, @unchecked Sendable {
     /// called before ``start()``.
     public func restore(_ visitor: inout (some StoreVisitor & ~Copyable)) throws(StoreFailure) {
         guard let database else { preconditionFailure("a store that has started was restored") }
-        try recovered?.restore(beyond: database, to: &visitor)
+        let damage = try recovered?.restore(beyond: database, to: &visitor)
+        if let damage { try StoredDamage.record(damage, in: directory) }
     }
 
     /// Starts the threads. From now on the store takes writes and reads.

@@ -15,6 +15,8 @@ public struct DurableStoreOptions: Sendable {
     /// Queue positions and messages of one segment that are kept in memory. At this number the next
     /// segment begins, even if the file has room.
     public var maxSegmentWeight: Int
+    /// The tables of the features, whose names a view of the database shows.
+    public var factTables: [FactTable] = []
     /// After this time without a commit, the active segment moves to the database too and leaves
     /// the memory.
     var idleMilliseconds: UInt64 = 500

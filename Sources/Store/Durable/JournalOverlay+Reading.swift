@@ -122,18 +122,7 @@ extension JournalOverlay {
                 SegmentChanges.RetainedChange(
                     topic: topic, message: index.map { messages[$0].number }))
         }
-        for (channel, number) in active.sequences {
-            changes.sequences.append(
-                SegmentChanges.SequenceChange(channel: channel, number: number))
-        }
-        changes.publishKeys = active.publishKeys
-        changes.publishKeysBegin = active.publishKeysBegin
-        changes.receipts = active.receipts
-        changes.scheduled = active.scheduled
-        changes.collapse = collectCollapse()
-        changes.tags = active.tags
-        changes.pushes = active.pushes
-        changes.devices = active.devices
+        changes.facts = active.facts.changes
         changes.sharedFilters = sharedFilters.texts
         for place in activeEntries.contents {
             let entry = entries[place.index]

@@ -83,20 +83,18 @@ extension JournalOverlay {
             messages[index].references += 1
             setWill(session, .message(index))
         case .willRemoved(let session): setWill(session, .removed)
-        case .sequence(let channel, let number):
+        case .fact(let place, let value, let isNew):
             active.weight += 1
-            active.sequences[Self.array(channel, bytes)] = number
-        case .publishKey(let key):
+            active.facts.put(
+                Self.key(place, bytes), of: place.owner, Self.part(value, bytes), isNew: isNew)
+        case .factRemoved(let place):
             active.weight += 1
-            active.publishKeys.append(key)
-        case .publishKeysDropped(let bucket):
-            active.publishKeysBegin = max(active.publishKeysBegin, bucket)
-        case .receipt, .receiptReceiver, .receiptEnded, .receiptProgress:
-            applyReceipt(record, bytes)
-        case .scheduled, .scheduledMoved, .scheduledEnded: applyScheduled(record, bytes)
-        case .collapsible, .collapsibleEnded: applyCollapse(record, bytes)
-        case .tag, .push, .pushProgress, .pushRemoved: applyPush(record, bytes)
-        case .device, .deviceRemoved, .woken: applyDevice(record, bytes)
+            active.facts.remove(Self.key(place, bytes), of: place.owner)
+        case .factsRemoved(let table, let from, let below):
+            active.weight += 1
+            active.facts.remove(
+                table, from: Self.part(from, bytes), below: Self.part(below, bytes))
+        case .former(let kind, let fields): return applyFormer(kind, fields, bytes)
         }
         return true
     }
@@ -139,6 +137,16 @@ extension JournalOverlay {
         guard index != noIndex else { return }
         messages[index].references -= 1
         if messages[index].references == 0 { messages.remove(index) }
+    }
+
+    private static func key(_ place: FactPlace, _ bytes: UnsafeRawBufferPointer) -> FactKey {
+        FactKey(place.table, part(place.key, bytes))
+    }
+
+    private static func part(
+        _ range: RecordView.Bytes, _ bytes: UnsafeRawBufferPointer
+    ) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: bytes[range.offset..<range.offset + range.count])
     }
 
     private static func array(

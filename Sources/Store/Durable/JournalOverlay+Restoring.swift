@@ -99,24 +99,4 @@ extension JournalOverlay {
         }
         return changes
     }
-
-    /// The last sequence number of each channel in the journal.
-    var sequenceChanges: [[UInt8]: UInt64] {
-        var changes: [[UInt8]: UInt64] = [:]
-        for segment in sealed + [active] {
-            changes.merge(segment.sequences) { _, later in later }
-        }
-        return changes
-    }
-
-    /// The keys in the journal, in their order. Those of buckets below ``publishKeysBegin`` are
-    /// dropped.
-    func forEachPublishKey(_ body: (PublishKey) -> Void) {
-        for segment in sealed + [active] { segment.publishKeys.forEach(body) }
-    }
-
-    /// Keys of earlier buckets are dropped, also those in the database; 0 for none.
-    var publishKeysBegin: UInt64 {
-        sealed.reduce(active.publishKeysBegin) { max($0, $1.publishKeysBegin) }
-    }
 }

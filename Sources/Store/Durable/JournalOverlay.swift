@@ -75,16 +75,7 @@ struct JournalOverlay: ~Copyable {
         var deltas: [SessionDelta] = []
         /// Index of the message by topic; `nil` for a removed retained message.
         var retained: [[UInt8]: UInt32?] = [:]
-        var sequences: [[UInt8]: UInt64] = [:]
-        var publishKeys: [PublishKey] = []
-        /// Keys of earlier buckets are dropped; 0 for none.
-        var publishKeysBegin: UInt64 = 0
-        var receipts = ReceiptChanges()
-        var scheduled = ScheduledChanges()
-        var collapse = CollapseChanges()
-        var tags = TagChanges()
-        var pushes = PushChanges()
-        var devices = DeviceChanges()
+        var facts = FactLog()
         /// Number of records that take memory, or did.
         var weight = 0
 
@@ -111,6 +102,9 @@ struct JournalOverlay: ~Copyable {
     /// Entries of the active segment in their order.
     var activeEntries = GrowableBuffer<EntryPlace>()
 
+    /// For records of version 4.
+    var formerOwners = FormerOwners(nil)
+
     init(activeSegment: UInt64, lastSession: UInt64, lastMessage: UInt64) {
         active = Segment(number: activeSegment)
         self.lastSession = lastSession
@@ -123,11 +117,7 @@ struct JournalOverlay: ~Copyable {
 
     /// True when the active segment has no changes.
     var isActiveEmpty: Bool {
-        active.deltas.isEmpty && active.retained.isEmpty && active.sequences.isEmpty
-            && active.publishKeys.isEmpty && active.publishKeysBegin == 0
-            && active.receipts.isEmpty && active.scheduled.isEmpty
-            && active.tags.isEmpty && active.pushes.isEmpty && active.collapse.isEmpty
-            && active.devices.isEmpty
+        active.deltas.isEmpty && active.retained.isEmpty && active.facts.isEmpty
     }
 
     // MARK: Sessions

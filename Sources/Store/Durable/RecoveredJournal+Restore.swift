@@ -1,9 +1,10 @@
 /// Hands the visitor what a broker keeps in memory: the rows of the database, changed as the
 /// journal says.
 extension RecoveredJournal {
+    /// Returns lines about facts that make no sense, for people.
     borrowing func restore(
         beyond database: Database, to visitor: inout (some StoreVisitor & ~Copyable)
-    ) throws(StoreFailure) {
+    ) throws(StoreFailure) -> [String] {
         visitor.visit(lastSession: overlay.lastSession, lastMessage: overlay.lastMessage)
         let known = overlay.sortedSessions
         try restoreSessions(database, known, &visitor)
@@ -11,15 +12,12 @@ extension RecoveredJournal {
         try restoreInbound(database, known, &visitor)
         var content = SegmentBytes()
         try restoreRetained(database, &content, &visitor)
-        try restoreSequences(database, &visitor)
         try restoreWills(database, known, &content, &visitor)
-        try restorePublishKeys(database, &visitor)
-        try overlay.restoreReceipts(database, &visitor)
-        try overlay.restoreScheduled(database, &visitor)
-        try overlay.restoreCollapse(database, &visitor)
-        try overlay.restoreTags(database, &visitor)
-        try overlay.restorePushes(database, &visitor)
-        try overlay.restoreDevices(database, &visitor)
+        let damaged = try overlay.restoreFacts(database, &visitor)
+        return damaged.sorted { $0.key < $1.key }.map { table, count in
+            "\(count) facts of table \(table) in the database cannot be read, and what they held "
+                + "is lost"
+        }
     }
 
     // MARK: Sessions
@@ -192,28 +190,5 @@ extension RecoveredJournal {
         return StoredMessage(
             number: message.number, topic: topic, payload: payload, qos: message.qos,
             retain: message.retain, expiresAtMs: message.expiresAtMs, messageID: messageID)
-    }
-
-    private borrowing func restoreSequences(
-        _ database: Database, _ visitor: inout (some StoreVisitor & ~Copyable)
-    ) throws(StoreFailure) {
-        let changes = overlay.sequenceChanges
-        try database.forEachSequence { channel, number in
-            if changes.isEmpty || changes[[UInt8](channel)] == nil {
-                visitor.visit(channel: channel, number: number)
-            }
-        }
-        for (channel, number) in changes {
-            channel.withUnsafeBytes { visitor.visit(channel: $0, number: number) }
-        }
-    }
-
-    private borrowing func restorePublishKeys(
-        _ database: Database, _ visitor: inout (some StoreVisitor & ~Copyable)
-    ) throws(StoreFailure) {
-        let begin = overlay.publishKeysBegin
-        visitor.visit(publishKeysFrom: begin)
-        try database.forEachPublishKey(from: begin) { visitor.visit($0) }
-        overlay.forEachPublishKey { if $0.bucket >= begin { visitor.visit($0) } }
     }
 }

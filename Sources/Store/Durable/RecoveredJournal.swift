@@ -12,12 +12,14 @@ struct RecoveredJournal: ~Copyable {
     ///
     /// - Throws: ``StoreFailure``; nothing is lost then, and the next start finds the same.
     static func replay(
-        _ journal: consuming Journal, beyond progress: Database.Progress, of path: String
+        _ journal: consuming Journal, beyond database: Database
     ) throws(StoreFailure) -> RecoveredJournal {
         var journal = journal
+        let (progress, path) = (database.progress, database.path)
         var overlay = JournalOverlay(
             activeSegment: progress.appliedSegment, lastSession: progress.lastSession,
             lastMessage: progress.lastMessage)
+        overlay.formerOwners = FormerOwners(database)
         var sealed: [SegmentChanges] = []
         let report = try journal.replayAndBegin { (segment, offset, bytes) throws(StoreFailure) in
             Self.begin(segment, &overlay, &sealed, progress)
@@ -34,6 +36,7 @@ struct RecoveredJournal: ~Copyable {
             preconditionFailure("a journal without a segment after it began one")
         }
         Self.begin(active, &overlay, &sealed, progress)
+        overlay.formerOwners = FormerOwners(nil)
         return RecoveredJournal(
             journal: journal, overlay: overlay, sealed: sealed, report: report)
     }

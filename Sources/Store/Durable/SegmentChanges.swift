@@ -166,11 +166,6 @@ public struct SegmentChanges: Sendable {
         }
     }
 
-    public struct SequenceChange: Sendable, Hashable {
-        public var channel: [UInt8]
-        public var number: UInt64
-    }
-
     /// The segment's number.
     public var segment: UInt64
     /// The highest session number that has been assigned.
@@ -198,17 +193,7 @@ public struct SegmentChanges: Sendable {
     public var inbound: [InboundChange] = []
     public var retained: [RetainedChange] = []
     public var wills: [WillChange] = []
-    public var sequences: [SequenceChange] = []
-    /// Ordered by bucket and key once sorted.
-    public var publishKeys: [PublishKey] = []
-    /// Keys of earlier buckets are dropped, those of this segment too; 0 for none.
-    public var publishKeysBegin: UInt64 = 0
-    public var receipts = ReceiptChanges()
-    public var scheduled = ScheduledChanges()
-    public var collapse = CollapseChanges()
-    public var tags = TagChanges()
-    public var pushes = PushChanges()
-    public var devices = DeviceChanges()
+    public var facts = FactChanges()
 
     public init(segment: UInt64) { self.segment = segment }
 
@@ -227,6 +212,6 @@ public struct SegmentChanges: Sendable {
             ($0.session, $0.packetIdentifier) < ($1.session, $1.packetIdentifier)
         }
         wills.sort { $0.session < $1.session }
-        publishKeys.sort { ($0.bucket, $0.key) < ($1.bucket, $1.key) }
+        facts.sort()
     }
 }

@@ -9,7 +9,7 @@ import CChecksum
 /// | offset | bytes | header |
 /// |---|---|---|
 /// | 0 | 8 | magic, "HermesJL" |
-/// | 8 | 4 | format version: 1; 2 since records `shared` and `sessionEnded` may occur; 3 since `publishKey` and `publishKeysDropped` may |
+/// | 8 | 4 | format version: 1; 2 since records `shared` and `sessionEnded` may occur; 3 and 4 since further ones of features may; 5 since `fact`, `newFact`, `factRemoved` and `factsRemoved` take the place of these |
 /// | 12 | 4 | zero |
 /// | 16 | 8 | number of the segment; rises by at least one with every use of any file |
 /// | 24 | 8 | salt, drawn at random for this use |
@@ -37,7 +37,7 @@ import CChecksum
 /// Bytes of an earlier use of the file carry another salt and never count.
 enum SegmentFormat {
     static let magic: UInt64 = 0x4C4A_7365_6D72_6548
-    static let version: UInt32 = 4
+    static let version: UInt32 = 5
     static let blockSize = 4_096
     static let headerSize = 64
     static let headerCopyOffset = 2_048

@@ -31,28 +31,11 @@ public enum RecordView: BitwiseCopyable {
     case retainedRemoved(topic: Bytes)
     case will(session: UInt64, message: UInt64)
     case willRemoved(session: UInt64)
-    case sequence(channel: Bytes, number: UInt64)
-    case publishKey(PublishKey)
-    case publishKeysDropped(below: UInt64)
-    case receipt(UInt64, atMs: Int64, messageID: Bytes, topic: Bytes)
-    case receiptReceiver(
-        receipt: UInt64, place: UInt32, session: UInt64, position: UInt64, clientIdentifier: Bytes)
-    case receiptEnded(ReceiverEnd)
-    case receiptProgress(ReceiptProgress)
-    case scheduled(
-        UInt64, dueMs: Int64, expiresInMs: Int64, messageID: Bytes, topic: Bytes, payload: Bytes,
-        qos: UInt8, retain: Bool, isFollowed: Bool)
-    case scheduledMoved(UInt64, dueMs: Int64)
-    case scheduledEnded(UInt64)
-    case collapsible(CollapsibleView)
-    case collapsibleEnded(session: UInt64, position: UInt64)
-    case tag(Bytes, clientIdentifier: Bytes, isSet: Bool)
-    case push(PushView)
-    case pushProgress(PushProgress)
-    case pushRemoved(UInt64)
-    case device(DeviceView)
-    case deviceRemoved(Bytes)
-    case woken(clientIdentifier: Bytes, StoredDevice.Woken)
+    case fact(FactPlace, value: Bytes, isNew: Bool)
+    case factRemoved(FactPlace)
+    case factsRemoved(table: UInt8, from: Bytes, below: Bytes)
+    /// A record that versions before the present one wrote: its kind and its fields.
+    case former(UInt8, Bytes)
 }
 
 /// Bytes that are not records: damage that a checksum did not detect, or another format.
@@ -65,29 +48,17 @@ enum RecordKind: UInt8 {
     case commit = 1
     case session, sessionRemoved, attached, detached, subscription, subscriptionRemoved, message
     case queued, horizon, released, finished, inbound, inboundRemoved, retained, retainedRemoved
-    case will, willRemoved, sequence
+    case will, willRemoved
     /// Since version 2 of the journal's format.
-    case shared, sessionEnded
+    case shared = 20
+    case sessionEnded = 21
     /// Since version 3.
-    case publishKey, publishKeysDropped
     case named = 40
-    case collapsible = 43
-    case collapsibleEnded = 44
-    case receipt = 45
-    case receiptReceiver = 46
-    case receiptEnded = 47
-    case receiptProgress = 48
-    case scheduled = 50
-    case scheduledMoved = 51
-    case scheduledEnded = 52
-    case tag = 55
-    case push = 56
-    case pushProgress = 57
-    case pushRemoved = 58
-    /// Since version 4.
-    case device = 60
-    case deviceRemoved = 61
-    case woken = 62
+    /// Since version 5.
+    case fact = 64
+    case newFact = 65
+    case factRemoved = 66
+    case factsRemoved = 67
 }
 
 /// Reads the records of a ``WriteBatch`` without copying or allocating.
@@ -102,7 +73,8 @@ public struct RecordReader {
     public mutating func next() throws(DamagedRecord) -> RecordView? {
         guard offset < bytes.count else { return nil }
         start = offset
-        guard let kind = RecordKind(rawValue: try byte()) else { throw damage }
+        let code = try byte()
+        guard let kind = RecordKind(rawValue: code) else { return try former(code) }
         switch kind {
         case .commit: return .commit(try integer())
         case .session:
@@ -148,59 +120,14 @@ public struct RecordReader {
         case .retainedRemoved: return .retainedRemoved(topic: try string())
         case .will: return .will(session: try integer(), message: try integer())
         case .willRemoved: return .willRemoved(session: try integer())
-        case .sequence:
-            let number: UInt64 = try integer()
-            return .sequence(channel: try string(), number: number)
-        case .publishKey:
-            return .publishKey(
-                PublishKey(
-                    key: try integer(), digest: try integer(), messageID: try integer(),
-                    bucket: try integer(), matched: try integer(), online: try integer(),
-                    queued: try integer(), dropped: try integer()))
-        case .publishKeysDropped: return .publishKeysDropped(below: try integer())
-        case .receipt:
-            return .receipt(
-                try integer(), atMs: try integer(), messageID: try string(), topic: try string())
-        case .receiptReceiver:
-            return .receiptReceiver(
-                receipt: try integer(), place: try integer(), session: try integer(),
-                position: try integer(), clientIdentifier: try string())
-        case .receiptEnded:
-            return .receiptEnded(
-                ReceiverEnd(
-                    receipt: try integer(), place: try integer(), outcome: try byte(),
-                    reason: try byte(), atMs: try integer(), event: try integer()))
-        case .receiptProgress:
-            return .receiptProgress(
-                ReceiptProgress(
-                    begin: try integer(), lastEvent: try integer(), taken: try integer()))
-        case .scheduled:
-            let number: UInt64 = try integer()
-            let dueMs: Int64 = try integer()
-            let expiresInMs: Int64 = try integer()
-            let qos = try byte()
-            let retain = try flag()
-            let isFollowed = try flag()
-            return .scheduled(
-                number, dueMs: dueMs, expiresInMs: expiresInMs, messageID: try string(),
-                topic: try string(), payload: try string(), qos: qos, retain: retain,
-                isFollowed: isFollowed)
-        case .scheduledMoved: return .scheduledMoved(try integer(), dueMs: try integer())
-        case .scheduledEnded: return .scheduledEnded(try integer())
-        case .collapsible: return .collapsible(try collapsible())
-        case .collapsibleEnded:
-            return .collapsibleEnded(session: try integer(), position: try integer())
-        case .tag: return try tag()
-        case .push: return .push(try push())
-        case .pushProgress: return .pushProgress(try pushProgress())
-        case .pushRemoved: return .pushRemoved(try integer())
-        case .device: return .device(try device())
-        case .deviceRemoved: return .deviceRemoved(try string())
-        case .woken: return try woken()
+        case .fact: return try fact(isNew: false)
+        case .newFact: return try fact(isNew: true)
+        case .factRemoved: return try factRemoved()
+        case .factsRemoved: return try factsRemoved()
         }
     }
 
-    private var damage: DamagedRecord { DamagedRecord(offset: start) }
+    var damage: DamagedRecord { DamagedRecord(offset: start) }
 
     mutating func byte() throws(DamagedRecord) -> UInt8 {
         guard offset < bytes.count else { throw damage }
@@ -225,27 +152,36 @@ public struct RecordReader {
             littleEndian: bytes.loadUnaligned(fromByteOffset: offset - size, as: Value.self))
     }
 
-    mutating func string() throws(DamagedRecord) -> RecordView.Bytes { try items(of: 1) }
+    mutating func string() throws(DamagedRecord) -> RecordView.Bytes {
+        try taken(Int(try integer() as UInt32))
+    }
 
-    /// Numbers of eight bytes behind their count.
-    mutating func numbers() throws(DamagedRecord) -> RecordView.Bytes { try items(of: 8) }
+    /// A part of a fact, behind its length.
+    mutating func measured() throws(DamagedRecord) -> RecordView.Bytes {
+        guard let count = FactLength.read(bytes, &offset) else { throw damage }
+        return try taken(count)
+    }
 
-    private mutating func items(of size: Int) throws(DamagedRecord) -> RecordView.Bytes {
-        let count = Int(try integer() as UInt32) * size
+    private mutating func taken(_ count: Int) throws(DamagedRecord) -> RecordView.Bytes {
         guard bytes.count - offset >= count else { throw damage }
         offset += count
         return RecordView.Bytes(offset: offset - count, count: count)
     }
+
+    func array(_ range: RecordView.Bytes) -> [UInt8] {
+        [UInt8](bytes[range.offset..<range.offset + range.count])
+    }
 }
 
 extension StoreRecord {
-    /// A copy of a record that owns its strings; `nil` for the end of a group.
+    /// A copy of a record that owns its strings; `nil` for the end of a group, and for a record
+    /// that the present version does not write.
     init?(_ view: RecordView, in bytes: UnsafeRawBufferPointer) {
         func text(_ range: RecordView.Bytes) -> [UInt8] {
             [UInt8](bytes[range.offset..<range.offset + range.count])
         }
         switch view {
-        case .commit: return nil
+        case .commit, .former: return nil
         case .session(let number, let identifier, let userName):
             self = .session(
                 number, clientIdentifier: text(identifier), userName: userName.map(text))
@@ -283,43 +219,16 @@ extension StoreRecord {
         case .retainedRemoved(let topic): self = .retainedRemoved(topic: text(topic))
         case .will(let session, let message): self = .will(session: session, message: message)
         case .willRemoved(let session): self = .willRemoved(session: session)
-        case .sequence(let channel, let number):
-            self = .sequence(channel: text(channel), number: number)
-        case .publishKey(let key): self = .publishKey(key)
-        case .publishKeysDropped(let bucket): self = .publishKeysDropped(below: bucket)
-        case .receipt(let number, let atMs, let messageID, let topic):
-            self = .receipt(
-                StoredReceipt(
-                    number: number, atMs: atMs, messageID: text(messageID), topic: text(topic)))
-        case .receiptReceiver(let receipt, let place, let session, let position, let identifier):
-            self = .receiptReceiver(
-                StoredReceiver(
-                    receipt: receipt, place: place, session: session, position: position,
-                    clientIdentifier: text(identifier)))
-        case .receiptEnded(let end): self = .receiptEnded(end)
-        case .receiptProgress(let progress): self = .receiptProgress(progress)
-        case .scheduled(
-            let number, let dueMs, let expiresInMs, let messageID, let topic, let payload, let qos,
-            let retain, let isFollowed):
-            self = .scheduled(
-                StoredScheduled(
-                    number: number, dueMs: dueMs, expiresInMs: expiresInMs,
-                    messageID: text(messageID), topic: text(topic), payload: text(payload),
-                    qos: qos, retain: retain, isFollowed: isFollowed))
-        case .scheduledMoved(let number, let dueMs): self = .scheduledMoved(number, dueMs: dueMs)
-        case .scheduledEnded(let number): self = .scheduledEnded(number)
-        case .collapsible(let view): self = .collapsible(StoredCollapsible(view, in: bytes))
-        case .collapsibleEnded(let session, let position):
-            self = .collapsibleEnded(session: session, position: position)
-        case .tag(let tag, let client, let isSet):
-            self = .tag(
-                StoredTag(clientIdentifier: text(client), tag: text(tag)), isSet: isSet)
-        case .push(let push): self = .push(StoredPush(push, text))
-        case .pushProgress(let progress): self = .pushProgress(progress)
-        case .pushRemoved(let number): self = .pushRemoved(number)
-        case .device(let device): self = .device(StoredDevice(device, text))
-        case .deviceRemoved(let client): self = .deviceRemoved(text(client))
-        case .woken(let client, let woken): self = .woken(text(client), woken)
+        case .fact(let place, let value, let isNew):
+            self = .fact(
+                Fact(
+                    table: place.table, owner: place.owner, key: text(place.key),
+                    value: text(value), isNew: isNew))
+        case .factRemoved(let place):
+            self = .factRemoved(
+                table: place.table, owner: place.owner, key: text(place.key))
+        case .factsRemoved(let table, let from, let below):
+            self = .factsRemoved(table: table, from: text(from), below: text(below))
         }
     }
 }

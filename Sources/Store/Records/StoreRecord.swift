@@ -45,36 +45,29 @@ public enum StoreRecord: Hashable, Sendable {
     /// The will of the session's connection.
     case will(session: UInt64, message: UInt64)
     case willRemoved(session: UInt64)
-    /// The last sequence number of a channel.
-    case sequence(channel: [UInt8], number: UInt64)
-    /// The message of the same group was published under this key. Its bucket is none that was
-    /// dropped.
-    case publishKey(PublishKey)
-    /// The keys of all buckets below this one are dropped.
-    case publishKeysDropped(below: UInt64)
-    /// The message of the same group is followed.
-    case receipt(StoredReceipt)
-    case receiptReceiver(StoredReceiver)
-    case receiptEnded(ReceiverEnd)
-    /// Receipts were dropped, or events taken.
-    case receiptProgress(ReceiptProgress)
-    /// A message that is published later.
-    case scheduled(StoredScheduled)
-    case scheduledMoved(UInt64, dueMs: Int64)
-    /// It was cancelled or has expired, or it is published by the other records of the group.
-    case scheduledEnded(UInt64)
-    /// A queue position whose message a later one may replace; and its end.
-    case collapsible(StoredCollapsible)
-    case collapsibleEnded(session: UInt64, position: UInt64)
-    case tag(StoredTag, isSet: Bool)
-    case push(StoredPush)
-    /// A slice of a push, whose deliveries are the other records of the group, or its end.
-    case pushProgress(PushProgress)
-    /// A push that has ended is not kept any more.
-    case pushRemoved(UInt64)
-    /// A device was registered, in place of the client's earlier one.
-    case device(StoredDevice)
-    case deviceRemoved([UInt8])
-    /// The device of a client identifier was woken.
-    case woken([UInt8], StoredDevice.Woken)
+    /// What a feature keeps under a key; it replaces an earlier fact of the key.
+    case fact(Fact)
+    case factRemoved(table: UInt8, owner: FactOwner, key: [UInt8])
+    /// All facts of a table from one key on, below another one, are removed.
+    case factsRemoved(table: UInt8, from: [UInt8], below: [UInt8])
+
+    /// A fact that owns its bytes.
+    public struct Fact: Hashable, Sendable {
+        public var table: UInt8
+        public var owner: FactOwner
+        public var key: [UInt8]
+        public var value: [UInt8]
+        /// True when no earlier fact of this key was stored.
+        public var isNew: Bool
+
+        public init(
+            table: UInt8, owner: FactOwner, key: [UInt8], value: [UInt8], isNew: Bool
+        ) {
+            self.table = table
+            self.owner = owner
+            self.key = key
+            self.value = value
+            self.isNew = isNew
+        }
+    }
 }

@@ -210,29 +210,6 @@ public struct WriteBatch: ~Copyable {
         put(session)
     }
 
-    public mutating func sequence(channel: UnsafeRawBufferPointer, number: UInt64) {
-        guard begin(.sequence) else { return }
-        put(number)
-        put(channel)
-    }
-
-    public mutating func publishKey(_ key: PublishKey) {
-        guard begin(.publishKey) else { return }
-        put(key.key)
-        put(key.digest)
-        put(key.messageID)
-        put(key.bucket)
-        put(key.matched)
-        put(key.online)
-        put(key.queued)
-        put(key.dropped)
-    }
-
-    public mutating func publishKeysDropped(below bucket: UInt64) {
-        guard begin(.publishKeysDropped) else { return }
-        put(bucket)
-    }
-
     // MARK: Reading
 
     /// Lends the bytes of the batch; valid only during the call.
@@ -262,6 +239,15 @@ public struct WriteBatch: ~Copyable {
             if !records.isEmpty { groups.append((nil, records)) }
             return groups
         }
+    }
+
+    /// Has a part of a fact written straight into the bytes of the batch.
+    mutating func write(_ body: (inout FactBytes) -> Void) {
+        var buffer: [UInt8] = []
+        swap(&bytes, &buffer)
+        var writer = FactBytes(consume buffer)
+        body(&writer)
+        bytes = writer.finish()
     }
 
     mutating func begin(_ kind: RecordKind) -> Bool {

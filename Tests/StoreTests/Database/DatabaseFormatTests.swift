@@ -8,14 +8,14 @@ import Testing
 struct DatabaseFormatTests {
     private let folder = DatabaseFolder()
 
-    @Test("a new file is Hermes's, version 4, in WAL mode, synchronised, and shrinks by slices")
+    @Test("a new file is Hermes's, version 5, in WAL mode, synchronised, and shrinks by slices")
     func created() throws {
         let database = try Database(directory: folder.path)
         func pragma(_ name: String) throws -> Int64 {
             try database.connection.number("PRAGMA \(name)", "read")
         }
         #expect(try pragma("application_id") == 0x4852_4D53)
-        #expect(try pragma("user_version") == 4)
+        #expect(try pragma("user_version") == 5)
         #expect(try pragma("page_size") == 16_384)
         #expect(try pragma("auto_vacuum") == 2)
         #expect(try pragma("synchronous") == 2)
@@ -73,7 +73,7 @@ struct DatabaseFormatTests {
     func newer() throws {
         do {
             let database = try Database(directory: folder.path)
-            try database.connection.execute("PRAGMA user_version = 5", "test")
+            try database.connection.execute("PRAGMA user_version = 6", "test")
             try database.checkpoint()
         }
         let bytes = DatabaseFolder.read(folder.file)
@@ -83,8 +83,8 @@ struct DatabaseFormatTests {
         #expect(failure?.kind == .newerFormat)
         #expect(
             failure?.description
-                == "cannot open \"\(folder.file)\": its format is version 5, and this program knows "
-                + "versions up to 4. Start the newer version of Hermes that wrote it, or start on a "
+                == "cannot open \"\(folder.file)\": its format is version 6, and this program knows "
+                + "versions up to 5. Start the newer version of Hermes that wrote it, or start on a "
                 + "backup.")
         #expect(DatabaseFolder.read(folder.file) == bytes)
     }
@@ -98,10 +98,10 @@ struct DatabaseFormatTests {
             try segment.apply(to: database)
         }
         var format = DatabaseFormat.current
-        format.version = 6
+        format.version = 7
         format.upgrades = [
-            4: "ALTER TABLE sessions ADD COLUMN note TEXT DEFAULT 'upgraded'",
-            5: "CREATE TABLE samples (number INTEGER PRIMARY KEY) ; no such statement",
+            5: "ALTER TABLE sessions ADD COLUMN note TEXT DEFAULT 'upgraded'",
+            6: "CREATE TABLE samples (number INTEGER PRIMARY KEY) ; no such statement",
         ]
         #expect(throws: StoreFailure.self) {
             _ = try Database(directory: folder.path, format: format)
@@ -109,17 +109,17 @@ struct DatabaseFormatTests {
         do {
             let database = try Database(directory: folder.path)
             let version = try database.connection.number("PRAGMA user_version", "read")
-            #expect(version == 4, "the failed upgrade left nothing")
+            #expect(version == 5, "the failed upgrade left nothing")
         }
-        format.upgrades[5] = "CREATE TABLE samples (number INTEGER PRIMARY KEY)"
+        format.upgrades[6] = "CREATE TABLE samples (number INTEGER PRIMARY KEY)"
         let path = try DatabaseFile.path(in: folder.path)
         let connection = try SQLiteConnection.open(path, .readWrite, cacheBytes: 1_000_000)
         try format.install(in: connection)
-        #expect(try connection.number("PRAGMA user_version", "read") == 6)
+        #expect(try connection.number("PRAGMA user_version", "read") == 7)
         #expect(
             try connection.number("SELECT count(*) FROM sessions WHERE note = 'upgraded'", "read")
                 == 1)
-        #expect(try connection.number("SELECT count(*) FROM receipts", "read") == 0)
+        #expect(try connection.number("SELECT count(*) FROM facts", "read") == 0)
         try format.install(in: connection)
     }
 
@@ -160,7 +160,7 @@ struct DatabaseFormatTests {
         #expect(try DatabaseCheck(directory: folder.path).run() == [])
     }
 
-    @Test("a file of version 2 keeps all it holds, and takes keys of messages")
+    @Test("a file of version 2 keeps all it holds, and its sequences are facts")
     func upgradedFromVersion2() throws {
         do {
             let connection = try SQLiteConnection.open(
@@ -171,32 +171,26 @@ struct DatabaseFormatTests {
             try connection.execute("INSERT INTO sequences VALUES (x'61', 7)", "test")
         }
         let database = try Database(directory: folder.path)
-        var segment = SegmentBuilder(1)
-        let keys = (1...3 as ClosedRange<UInt64>).map {
-            PublishKey(
-                key: .max - UInt128($0), digest: 2, messageID: 1 << 100, bucket: 4 - $0,
-                matched: 1, online: 2, queued: 3, dropped: .max)
-        }
-        segment.changes.publishKeys = keys
-        try segment.apply(to: database)
         let model = try #require(try StoreModel(reading: database, folder: folder))
-        #expect(model.sequences == [[0x61]: 7])
-        #expect(model.publishKeys == keys.reversed())
+        let sequence = model.facts[StoreModel.FactName(1, [0x61])]
+        #expect(sequence?.value == [0, 0, 0, 0, 0, 0, 0, 7])
+        #expect(sequence?.owner == FactOwner([0x61]))
         #expect(try DatabaseCheck(directory: folder.path).run() == [])
-        try database.connection.execute("UPDATE publish_keys SET digest = x'00'", "test")
-        #expect(try DatabaseCheck(directory: folder.path).run().count == 3)
+        try database.connection.execute("UPDATE facts SET owner = 256", "test")
+        // The bounds of receipts are a fact too.
+        #expect(try DatabaseCheck(directory: folder.path).run().count == 2)
     }
 
     @Test("a version that has no upgrade any more is refused")
     func tooOld() throws {
         do { _ = try Database(directory: folder.path) }
         var format = DatabaseFormat.current
-        format.version = 6
-        format.upgrades = [5: "SELECT 1"]
+        format.version = 7
+        format.upgrades = [6: "SELECT 1"]
         let failure = #expect(throws: StoreFailure.self) {
             _ = try Database(directory: folder.path, format: format)
         }
-        #expect(failure?.description.contains("version 4, which this program no longer") == true)
+        #expect(failure?.description.contains("version 5, which this program no longer") == true)
     }
 
     @Test("another program's file is refused")
@@ -222,7 +216,7 @@ struct DatabaseFormatTests {
                 "test")
         }
         let database = try Database(directory: folder.path)
-        #expect(try database.connection.number("PRAGMA user_version", "read") == 4)
+        #expect(try database.connection.number("PRAGMA user_version", "read") == 5)
         #expect(try database.connection.number("PRAGMA auto_vacuum", "read") == 2)
     }
 
@@ -263,13 +257,13 @@ struct DatabaseFormatTests {
         segment.message(3, "r", "kept")
         segment.retained("r", message: 3)
         segment.subscription(1, "a/#", qos: 1)
-        segment.sequence("c", 4)
+        segment.fact(1, "c\"", [4])
         try segment.apply(to: database)
         // As in an operator's shell; the broker itself reads no view.
         try database.connection.execute("PRAGMA trusted_schema = ON", "test")
         let views = [
             "session_list", "subscription_list", "queue_list", "retained_list", "will_list",
-            "sequence_list",
+            "fact_list",
         ]
         for view in views {
             #expect(
@@ -279,6 +273,11 @@ struct DatabaseFormatTests {
         let row = try database.connection.prepare("SELECT client FROM session_list", "read")
         #expect(try row.next())
         #expect(row.text(0) == "\"phone\\u001b[2J\"")
+        try database.name([FactTable(number: 1, name: "things")])
+        let fact = try database.connection.prepare("SELECT * FROM fact_list", "read")
+        #expect(try fact.next())
+        #expect(fact.text(0) == "things")
+        #expect((fact.text(2), fact.text(3), fact.text(4)) == ("6322", "\"c\\\"\"", "04"))
     }
 }
 

@@ -169,7 +169,9 @@ struct SegmentProgram {
             }
         }
         for channel in 0...3 where random.once(in: 2) {
-            segment.sequence("channel/\(channel)", segmentNumber * 10 + UInt64(channel))
+            segment.fact(
+                UInt8(channel % 2), "channel/\(channel)",
+                random.once(in: 4) ? nil : random.bytes(random.number(in: 0...20)))
         }
     }
 }

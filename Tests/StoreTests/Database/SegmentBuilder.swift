@@ -100,9 +100,18 @@ struct SegmentBuilder {
                 session: session, packetIdentifier: packetIdentifier, isPresent: isPresent))
     }
 
-    mutating func sequence(_ channel: String, _ number: UInt64) {
-        changes.sequences.append(
-            SegmentChanges.SequenceChange(channel: Array(channel.utf8), number: number))
+    /// A change of a fact that the segment has not changed yet; `nil` removes it.
+    mutating func fact(_ table: UInt8, _ key: String, _ value: [UInt8]?) {
+        let name = Array(key.utf8)
+        var entry = FactChanges.Entry(
+            keyOffset: UInt32(changes.facts.bytes.count), keyCount: UInt32(name.count),
+            order: UInt32(changes.facts.entries.count), table: table, owner: FactOwner(name),
+            state: value == nil ? .removed : .stored, isNew: false)
+        changes.facts.bytes += name
+        entry.valueOffset = UInt32(changes.facts.bytes.count)
+        entry.valueCount = UInt32(value?.count ?? 0)
+        changes.facts.bytes += value ?? []
+        changes.facts.entries.append(entry)
     }
 
     /// Applies the segment with a content buffer that each call overwrites, as the contract allows.

@@ -72,31 +72,17 @@ extension StoreModel {
         for change in changes.wills {
             sessions[change.session]?.will = change.message.flatMap { messages[$0] }
         }
-        for change in changes.sequences { sequences[change.channel] = change.number }
-        publishKeys.append(contentsOf: changes.publishKeys)
-        publishKeys.removeAll { $0.bucket < changes.publishKeysBegin }
-        changes.receipts.receipts.forEach { receipts.add($0) }
-        changes.receipts.receivers.forEach { receipts.add($0) }
-        changes.receipts.ends.forEach { receipts.end($0) }
-        receipts.raise(to: changes.receipts.progress)
-        for message in changes.scheduled.added { scheduled[message.number] = message }
-        for (number, dueMs) in changes.scheduled.moved { scheduled[number]?.dueMs = dueMs }
-        for number in changes.scheduled.ended { scheduled[number] = nil }
-        collapsible = collapsible.filter { !changes.removedSessions.contains($0.session) }
-        for (place, stored) in changes.collapse.positions {
-            endCollapsible(place.session, place.position)
-            if let stored { collapsible.insert(stored) }
+        for removal in changes.facts.removals {
+            removeFacts(removal.table, from: removal.from, below: removal.below)
         }
-        for (tag, isSet) in changes.tags.isSet {
-            if isSet { tags.insert(tag) } else { tags.remove(tag) }
+        changes.facts.bytes.withUnsafeBytes { bytes in
+            for entry in changes.facts.entries where entry.state != .forgotten {
+                let name = FactName(entry.table, [UInt8](entry.key(in: bytes).bytes))
+                facts[name] =
+                    entry.state == .removed
+                    ? nil : Fact(owner: entry.owner, value: [UInt8](entry.value(in: bytes)))
+            }
         }
-        for push in changes.pushes.added { pushes[push.number] = push }
-        for (number, progress) in changes.pushes.progress {
-            pushes[number]?.advance(to: progress)
-        }
-        for number in changes.pushes.removed { pushes[number] = nil }
-        for (client, device) in changes.devices.devices { devices[client] = device }
-        for (client, woken) in changes.devices.woken { devices[client]?.woken = woken }
         progress = Progress(
             appliedSegment: changes.segment,
             lastSession: max(progress.lastSession, changes.lastSession),
@@ -142,28 +128,12 @@ extension StoreModel {
         var retained: [[UInt8]: Message] = [:]
         try database.forEachRetained { retained[[UInt8]($0.topic)] = Message($0) }
         self.retained = retained
-        var sequences: [[UInt8]: UInt64] = [:]
-        try database.forEachSequence { sequences[[UInt8]($0)] = $1 }
-        self.sequences = sequences
-        var publishKeys: [PublishKey] = []
-        try database.forEachPublishKey(from: 0) { publishKeys.append($0) }
-        self.publishKeys = publishKeys
-        receipts = try ReceiptModel(reading: database)
-        var scheduled: [UInt64: StoredScheduled] = [:]
-        try database.forEachScheduled { scheduled[$0.number] = $0 }
-        self.scheduled = scheduled
-        var collapsible: Set<StoredCollapsible> = []
-        try database.forEachCollapsible { collapsible.insert($0) }
-        self.collapsible = collapsible
-        var tags: Set<StoredTag> = []
-        try database.forEachTag { tags.insert($0) }
-        self.tags = tags
-        var pushes: [UInt64: StoredPush] = [:]
-        try database.forEachPush { pushes[$0.number] = $0 }
-        self.pushes = pushes
-        var devices: [[UInt8]: StoredDevice] = [:]
-        try database.forEachDevice { devices[$0.clientIdentifier] = $0 }
-        self.devices = devices
+        var facts: [FactName: Fact] = [:]
+        try database.forEachFact {
+            facts[FactName($0.table, [UInt8]($0.key))] = Fact(
+                owner: $0.owner, value: [UInt8]($0.value))
+        }
+        self.facts = facts
 
         let reader = try QueueReader(directory: folder.path)
         for number in sessions.keys {
@@ -212,18 +182,5 @@ extension StoreModel {
             precondition(window.next > from || from == 0, "a window ends where it began")
             from = window.next
         }
-    }
-}
-
-extension ReceiptModel {
-    init(reading database: Database) throws {
-        var model = ReceiptModel()
-        model.raise(to: try database.receiptProgress())
-        try database.forEachReceipt(from: 0) { model.add($0) }
-        try database.forEachReceiver(from: 0) { receiver, end in
-            model.add(receiver)
-            model.end(end)
-        }
-        self = model
     }
 }

@@ -163,7 +163,7 @@ private struct CrashProgram {
         #expect(store.store.recovery.report.damage == [], "replay with seed \(seed)")
         let model = try #require(
             try store.restoredModel(countsAreExact: !program.finishesUnknown))
-        let groups = model.sequences[RecordProgram.marker] ?? 0
+        let groups = model.groupCount
         #expect(allowed.contains(groups), "replay with seed \(seed)")
         #expect(
             model.comparable == program.model(after: groups)?.comparable,

@@ -170,15 +170,8 @@ private final class OverlayParts {
         try database.forEachSubscription { visitor.visit(subscription: $1, of: $0, qos: $2) }
         try database.forEachInbound { visitor.visit(packetIdentifier: $1, of: $0) }
         try database.forEachRetained { visitor.visit(retained: $0) }
-        try database.forEachSequence { visitor.visit(channel: $0, number: $1) }
         try database.forEachWill { visitor.visit(will: $1, of: $0) }
-        try database.forEachPublishKey(from: 0) { visitor.visit($0) }
-        visitor.model.receipts = try ReceiptModel(reading: database)
-        try database.forEachScheduled { visitor.visit($0, dueMs: $0.dueMs) }
-        try database.forEachCollapsible { visitor.visit($0) }
-        try database.forEachTag { visitor.visit($0) }
-        try database.forEachPush { visitor.visit($0) }
-        try database.forEachDevice { visitor.visit($0) }
+        try database.forEachFact { _ = visitor.visit($0) }
         let reader = try QueueReader(directory: folder.path)
         for (session, waiting) in visitor.waiting {
             let queue = try StoreModel.queue(session, reader, 5)

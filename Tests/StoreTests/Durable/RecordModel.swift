@@ -8,8 +8,6 @@ extension StoreModel {
     var comparable: StoreModel {
         var model = self
         model.progress.appliedSegment = 0
-        // Within a bucket they have no order.
-        model.publishKeys.sort { ($0.bucket, $0.key) < ($1.bucket, $1.key) }
         for (number, session) in model.sessions {
             if session.isAttached || session.hasEnded {
                 model.sessions[number]?.detachedSinceMs = 0
@@ -19,6 +17,11 @@ extension StoreModel {
             }
         }
         return model
+    }
+
+    /// The number of groups that a store holds, as the marker says.
+    var groupCount: UInt64 {
+        facts[RecordProgram.marker]?.value.reduce(0) { $0 << 8 | UInt64($1) } ?? 0
     }
 
     /// A session's queue within bounds, by position.
@@ -100,6 +103,7 @@ struct ModelVisitor: StoreVisitor {
     /// The size of each session's queue, as the store counts it.
     var waiting: [UInt64: (messages: Int, bytes: Int)] = [:]
     var holdShared: Set<UInt64> = []
+    private var lastFact: StoreModel.FactName?
 
     mutating func visit(lastSession: UInt64, lastMessage: UInt64) {
         model.progress.lastSession = lastSession
@@ -128,54 +132,15 @@ struct ModelVisitor: StoreVisitor {
         model.retained[[UInt8](message.topic)] = StoreModel.Message(message)
     }
 
-    mutating func visit(channel: UnsafeRawBufferPointer, number: UInt64) {
-        model.sequences[[UInt8](channel)] = number
-    }
-
     mutating func visit(will message: StoredMessage, of session: UInt64) {
         model.sessions[session]?.will = StoreModel.Message(message)
     }
 
-    mutating func visit(publishKeysFrom bucket: UInt64) {
-        precondition(model.publishKeys.isEmpty, "keys came before their first bucket")
-    }
-
-    mutating func visit(_ key: PublishKey) { model.publishKeys.append(key) }
-
-    mutating func visit(_ progress: ReceiptProgress) { model.receipts.raise(to: progress) }
-
-    mutating func visit(_ receipt: StoredReceipt) { model.receipts.add(receipt) }
-
-    mutating func visit(_ receiver: StoredReceiver, _ end: ReceiverEnd) {
-        model.receipts.add(receiver)
-        model.receipts.end(end)
-    }
-
-    mutating func visit(lastScheduled: UInt64) {
-        precondition(model.scheduled.isEmpty, "scheduled messages came before their last number")
-    }
-
-    mutating func visit(_ scheduled: StoredScheduled, dueMs: Int64) {
-        model.scheduled[scheduled.number] = scheduled
-        model.scheduled[scheduled.number]?.dueMs = dueMs
-    }
-
-    mutating func visit(_ position: StoredCollapsible) {
-        if model.sessions[position.session] != nil { model.collapsible.insert(position) }
-    }
-
-    mutating func visit(_ tag: StoredTag) {
-        precondition(model.tags.insert(tag).inserted, "\(tag) came twice")
-    }
-
-    mutating func visit(lastPush: UInt64) {
-        precondition(model.pushes.isEmpty, "pushes came before their last number")
-    }
-
-    mutating func visit(_ push: StoredPush) { model.pushes[push.number] = push }
-
-    mutating func visit(_ device: StoredDevice) {
-        precondition(model.devices[device.clientIdentifier] == nil, "\(device) came twice")
-        model.devices[device.clientIdentifier] = device
+    mutating func visit(_ fact: StoredFact) -> Bool {
+        let name = StoreModel.FactName(fact.table, [UInt8](fact.key))
+        if let lastFact { precondition(lastFact < name, "\(name) came after \(lastFact)") }
+        lastFact = name
+        model.facts[name] = StoreModel.Fact(owner: fact.owner, value: [UInt8](fact.value))
+        return true
     }
 }

@@ -4,10 +4,10 @@ import HermesTesting
 
 /// Groups of records as a broker could submit them, drawn from a seed, and a model of each.
 ///
-/// Each group sets the channel ``marker`` to its number, so that a restored store shows how many
+/// Each group sets the fact ``marker`` to its number, so that a restored store shows how many
 /// groups it holds.
 struct RecordProgram {
-    static let marker = [UInt8]("marker".utf8)
+    static let marker = StoreModel.FactName(200, [UInt8]("marker".utf8))
 
     var random: SplitMix64
     /// Payloads are smaller than this size.
@@ -20,10 +20,6 @@ struct RecordProgram {
     private(set) var models: [StoreModel] = [StoreModel()]
     private var firstGroup: UInt64 = 0
     private var records: [StoreRecord] = []
-    private var publishKeyCount: UInt64 = 0
-    private var receiptCount: UInt64 = 0
-    private var scheduledCount: UInt64 = 0
-    private var pushCount: UInt64 = 0
 
     init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
@@ -49,7 +45,12 @@ struct RecordProgram {
         var model = model
         for _ in 0..<random.number(in: 1...5) { addSome(&model) }
         groupCount += 1
-        add(.sequence(channel: Self.marker, number: groupCount), &model)
+        let number = withUnsafeBytes(of: groupCount.bigEndian) { [UInt8]($0) }
+        add(
+            .fact(
+                StoreRecord.Fact(
+                    table: Self.marker.table, owner: FactOwner(Self.marker.key),
+                    key: Self.marker.key, value: number, isNew: groupCount == 1)), &model)
         for record in records { batch.append(record) }
         _ = batch.commit()
         models.append(model)
@@ -97,12 +98,9 @@ struct RecordProgram {
                     session: session, packetIdentifier: UInt16(random.number(in: 1...9))),
                 &model)
         case 22...24: addWill(session, &model)
-        case 25: changeOthers(session, queue, &model)
+        case 25, 29...32: changeFacts(&model)
         case 26: add(.willRemoved(session: session), &model)
         case 27...28: add(.retainedRemoved(topic: text(4)), &model)
-        case 29: changeScheduled(&model)
-        case 30: random.once(in: 2) ? addPublishKey(&model) : changeReceipts(session, &model)
-        case 31...32: add(.sequence(channel: text(3), number: UInt64(groupCount + 1)), &model)
         case 33...35:
             let end = model.sessions[session]?.end ?? 0
             add(.horizon(session: session, position: end), &model)
@@ -153,158 +151,30 @@ struct RecordProgram {
         add(.will(session: session, message: number), &model)
     }
 
-    /// Buckets rise, and are dropped from the lowest on.
-    private mutating func addPublishKey(_ model: inout StoreModel) {
-        publishKeyCount += 1
-        let number = publishKeyCount
-        let bucket = 1 << 36 | number / 4
-        if let first = model.publishKeys.first, random.once(in: 5) {
-            let begin = min(bucket, first.bucket + UInt64(random.number(in: 0...2)))
-            add(.publishKeysDropped(below: begin), &model)
-        }
-        func wide() -> UInt128 { UInt128(random.next()) << 64 | UInt128(number) }
-        add(
-            .publishKey(
-                PublishKey(
-                    key: wide(), digest: wide(), messageID: wide(), bucket: bucket,
-                    matched: UInt32(number), online: .max, queued: 0,
-                    dropped: UInt32(random.number(in: 0...9)))), &model)
-    }
-
-    /// Adds a scheduled message, or moves or ends one.
-    private mutating func changeScheduled(_ model: inout StoreModel) {
-        guard let number = model.scheduled.keys.min(), !random.once(in: 2) else {
-            scheduledCount += 1
-            add(
-                .scheduled(
-                    StoredScheduled(
-                        number: scheduledCount, dueMs: Int64(scheduledCount) * 5,
-                        expiresInMs: Int64(scheduledCount) * 3, messageID: text(9),
-                        topic: text(4), payload: text(7), qos: UInt8(scheduledCount % 3),
-                        retain: scheduledCount % 2 == 0, isFollowed: scheduledCount % 5 == 0)),
-                &model)
-            return
-        }
-        if random.once(in: 2) {
-            add(.scheduledMoved(number, dueMs: Int64(number) * 7), &model)
-        } else {
-            add(.scheduledEnded(number), &model)
-        }
-    }
-
-    private mutating func changeOthers(
-        _ session: UInt64, _ queue: [UInt64], _ model: inout StoreModel
-    ) {
-        switch random.number(in: 1...4) {
-        case 1: changeTags(&model)
-        case 2: changePushes(&model)
-        case 3: changeDevices(session, &model)
-        default:
-            guard let position = queue.randomElement(using: &random) else { return }
-            guard !random.once(in: 3) else {
-                return add(.collapsibleEnded(session: session, position: position), &model)
-            }
-            let sequences = (0..<random.number(in: 0...3)).map { UInt64($0) << 40 + position }
-            add(
-                .collapsible(
-                    StoredCollapsible(
-                        session: session, position: position, key: UInt128(position) << 70,
-                        sequences: sequences)), &model)
-        }
-    }
-
-    private mutating func changeTags(_ model: inout StoreModel) {
-        let tag = StoredTag(clientIdentifier: text(5), tag: text(3))
-        add(.tag(tag, isSet: !random.once(in: 3)), &model)
-    }
-
-    /// Registers, wakes or removes a device.
-    private mutating func changeDevices(_ session: UInt64, _ model: inout StoreModel) {
-        let client = text(3)
-        guard !random.once(in: 4) else { return add(.deviceRemoved(client), &model) }
-        guard random.once(in: 2) else {
-            let woken = StoredDevice.Woken(
-                session: session, position: UInt64(random.number(in: 1...9)))
-            return add(.woken(client, woken), &model)
-        }
-        let user = random.once(in: 2) ? text(4) : nil
-        add(
-            .device(
-                StoredDevice(
-                    clientIdentifier: client, userName: user, token: text(9), bundle: text(5),
-                    kind: 1, environment: 2, registeredMs: Int64(session) << 33,
-                    isSetAside: random.once(in: 3))), &model)
-    }
-
-    /// Adds a push, or advances, ends or removes one.
-    private mutating func changePushes(_ model: inout StoreModel) {
-        let numbers = model.pushes.keys.sorted()
-        guard let number = numbers.randomElement(using: &random),
-            let push = model.pushes[number], !random.once(in: 3)
-        else {
-            pushCount += 1
-            add(
-                .push(
-                    StoredPush(
-                        number: pushCount, createdMs: Int64(pushCount) * 3,
-                        dueMs: Int64(pushCount) * 5, expiresInMs: Int64(pushCount) * 7,
-                        spreadMs: Int64(pushCount) * 11, pushID: text(9), topic: text(4),
-                        payload: text(7), qos: UInt8(pushCount % 3),
-                        isFollowed: pushCount % 2 == 0, target: text(8), seed: pushCount * 13)),
-                &model)
-            return
-        }
-        guard push.progress.endedMs == 0 else {
-            return add(.pushRemoved(push.number), &model)
-        }
-        var progress = push.progress
-        progress.state = UInt8(random.number(in: 1...3))
-        progress.cursor += UInt64(random.number(in: 1...9))
-        progress.matched = 1_000_000
-        progress.reached += UInt32(random.number(in: 1...9))
-        progress.online += 1
-        progress.queued += 2
-        progress.dropped += 3
-        progress.withoutSession += 4
-        progress.denied += 5
-        progress.beganMs = 17
-        if random.once(in: 3) { progress.endedMs = 19 }
-        add(.pushProgress(progress), &model)
-    }
-
-    /// Adds a receipt, a receiver or an end to one of the last receipts, or drops the oldest.
-    private mutating func changeReceipts(_ session: UInt64, _ model: inout StoreModel) {
-        let first = model.receipts.receipts.keys.min() ?? receiptCount + 1
-        guard receiptCount >= first, !random.once(in: 3) else {
-            receiptCount += 1
-            add(
-                .receipt(
-                    StoredReceipt(
-                        number: receiptCount, atMs: Int64(receiptCount), messageID: text(9),
-                        topic: text(5))), &model)
-            return
-        }
-        let number = UInt64(random.number(in: Int(first)...Int(receiptCount)))
-        let places = model.receipts.receivers[number]?.count ?? 0
-        switch random.number(in: 1...5) {
+    /// Stores or removes one of few facts, or removes a range of them.
+    private mutating func changeFacts(_ model: inout StoreModel) {
+        let table = UInt8(random.number(in: 1...2))
+        var key = [UInt8(random.number(in: 0...9))]
+        if random.once(in: 3) { key.append(UInt8(random.number(in: 0...2))) }
+        if random.once(in: 9) { key = [] }
+        let owner = FactOwner(key)
+        switch random.number(in: 1...6) {
         case 1:
+            let from = [UInt8(random.number(in: 0...9))]
             add(
-                .receiptProgress(
-                    ReceiptProgress(begin: number, lastEvent: number * 7, taken: number * 3)),
-                &model)
-        case 2...3 where places > 0:
-            add(
-                .receiptEnded(
-                    ReceiverEnd(
-                        receipt: number, place: UInt32(random.number(in: 0..<places)),
-                        outcome: UInt8(random.number(in: 1...4)), reason: 255, atMs: 8,
-                        event: UInt64(groupCount))), &model)
+                .factsRemoved(
+                    table: table, from: random.once(in: 2) ? [] : from,
+                    below: [UInt8(random.number(in: 0...9))]), &model)
+        case 2...3: add(.factRemoved(table: table, owner: owner, key: key), &model)
         default:
+            let size = random.once(in: 20) ? 200 : random.number(in: 0...20)
+            let isNew =
+                model.facts[StoreModel.FactName(table, key)] == nil && !random.once(in: 3)
             add(
-                .receiptReceiver(
-                    StoredReceiver(
-                        receipt: number, place: UInt32(places), session: session,
-                        position: UInt64(groupCount), clientIdentifier: text(7))), &model)
+                .fact(
+                    StoreRecord.Fact(
+                        table: table, owner: owner, key: key, value: random.bytes(size),
+                        isNew: isNew)), &model)
         }
     }
 

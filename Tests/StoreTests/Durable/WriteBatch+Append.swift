@@ -49,43 +49,23 @@ extension WriteBatch {
         case .retainedRemoved(let topic): topic.withUnsafeBytes { retainedRemoved(topic: $0) }
         case .will(let session, let number): will(session: session, message: number)
         case .willRemoved(let session): willRemoved(session: session)
-        case .sequence(let channel, let number):
-            channel.withUnsafeBytes { sequence(channel: $0, number: number) }
-        case .publishKey(let key): publishKey(key)
-        case .publishKeysDropped(let bucket): publishKeysDropped(below: bucket)
-        case .receipt(let stored):
-            stored.messageID.withUnsafeBytes { messageID in
-                stored.topic.withUnsafeBytes { topic in
-                    receipt(
-                        stored.number, atMs: stored.atMs, messageID: messageID, topic: topic)
-                }
+        case .fact(let stored):
+            fact(
+                FactTable(number: stored.table, name: "test"), of: stored.owner,
+                isNew: stored.isNew
+            ) {
+                $0.putRest(stored.key)
+            } value: {
+                $0.putRest(stored.value)
             }
-        case .receiptReceiver(let stored):
-            stored.clientIdentifier.withUnsafeBytes {
-                receiptReceiver(
-                    receipt: stored.receipt, place: stored.place, session: stored.session,
-                    position: stored.position, clientIdentifier: $0)
+        case .factRemoved(let table, let owner, let key):
+            factRemoved(FactTable(number: table, name: "test"), of: owner) { $0.putRest(key) }
+        case .factsRemoved(let table, let from, let below):
+            factsRemoved(FactTable(number: table, name: "test")) {
+                $0.putRest(from)
+            } below: {
+                $0.putRest(below)
             }
-        case .receiptEnded(let end): receiptEnded(end)
-        case .receiptProgress(let progress): receiptProgress(progress)
-        case .scheduled(let message): scheduled(message)
-        case .scheduledMoved(let number, let dueMs): scheduledMoved(number, dueMs: dueMs)
-        case .scheduledEnded(let number): scheduledEnded(number)
-        case .collapsible(let stored): collapsible(stored)
-        case .collapsibleEnded(let session, let position):
-            collapsibleEnded(session: session, position: position)
-        case .tag(let tag, let isSet):
-            tag.tag.withUnsafeBytes { text in
-                tag.clientIdentifier.withUnsafeBytes {
-                    self.tag(text, of: $0, isSet: isSet)
-                }
-            }
-        case .push(let push): self.push(push)
-        case .pushProgress(let progress): pushProgress(progress)
-        case .pushRemoved(let number): pushRemoved(number)
-        case .device(let device): self.device(device)
-        case .deviceRemoved(let client): client.withUnsafeBytes { deviceRemoved(of: $0) }
-        case .woken(let client, let woken): client.withUnsafeBytes { self.woken($0, woken) }
         }
     }
 }

@@ -15,7 +15,7 @@ struct SegmentFormatTests {
     /// The header with a higher version and a valid checksum.
     private static func newerBlock() -> [UInt8] {
         var block = header.block()
-        block[8] = 5
+        block[8] = 6
         let checksum = block[..<60].withUnsafeBytes { crc32c(0, $0) }
         withUnsafeBytes(of: checksum.littleEndian) { block.replaceSubrange(60..<64, with: $0) }
         return block
@@ -25,7 +25,7 @@ struct SegmentFormatTests {
     func headerBytes() {
         let block = Self.header.block()
         let expected: [UInt8] =
-            [UInt8]("HermesJL".utf8) + [4, 0, 0, 0, 0, 0, 0, 0]
+            [UInt8]("HermesJL".utf8) + [5, 0, 0, 0, 0, 0, 0, 0]
             + [8, 7, 6, 5, 4, 3, 2, 1] + [0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11]
             + [7, 0, 0, 0, 0, 0, 0, 0] + [0, 0x50, 0, 0, 0, 0, 0, 0]
             + [UInt8](repeating: 0, count: 12)
@@ -58,13 +58,13 @@ struct SegmentFormatTests {
     @Test("an intact header of a newer format is told from damage")
     func newer() {
         var block = Self.newerBlock()
-        #expect(Self.reading(block) == .newer(5))
+        #expect(Self.reading(block) == .newer(6))
         block[20] ^= 1
         // The copy still has this version.
         #expect(Self.reading(block) == .header(Self.header))
     }
 
-    @Test("versions that lack the newest kinds of records are read as ever", arguments: 1...3)
+    @Test("versions that lack the newest kinds of records are read as ever", arguments: 1...4)
     func olderVersion(version: Int) {
         var block = Self.header.block()
         for copy in [0, 2_048] {
@@ -92,8 +92,8 @@ struct SegmentFormatTests {
             #expect(failure.kind == .newerFormat)
             #expect(
                 "\(failure)" == """
-                    cannot read "\(folder.path)/journal-1.segment": it has format 5, and this \
-                    program knows up to 4. Start the newer version of this program that wrote it, \
+                    cannot read "\(folder.path)/journal-1.segment": it has format 6, and this \
+                    program knows up to 5. Start the newer version of this program that wrote it, \
                     or use another data directory.
                     """)
         }

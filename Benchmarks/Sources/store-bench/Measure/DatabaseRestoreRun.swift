@@ -107,7 +107,7 @@ struct DatabaseRestoreRun {
             loaded.wills += 1
             loaded.bytes += message.payload.count
         }
-        try database.forEachSequence { _, _ in }
+        try database.forEachFact { _ in }
         return (Clock.nanoseconds() - start, (CPUTime.now() - cpu).total, loaded)
     }
 }

@@ -1,0 +1,22 @@
+import Store
+
+/// The last sequence number of each channel.
+///
+/// Key: the channel. Value: the number.
+extension WriteBatch {
+    mutating func sequence(channel: UnsafeRawBufferPointer, number: UInt64) {
+        fact(.sequence, of: FactOwner(channel)) {
+            $0.putRest(channel)
+        } value: {
+            $0.put(number)
+        }
+    }
+}
+
+/// The channel and the number of a stored sequence.
+func sequence(in fact: StoredFact) throws(DamagedFact) -> (channel: [UInt8], number: UInt64) {
+    var value = FactReader(fact.value)
+    let number = try value.number()
+    try value.finish()
+    return ([UInt8](fact.key), number)
+}

@@ -1,0 +1,65 @@
+import BrokerCore
+import Store
+import Structures
+
+/// Hands the facts of a start to the features that keep them.
+extension Shard: StoreVisitor {
+    public mutating func visit(_ fact: StoredFact) -> Bool {
+        do throws(DamagedFact) {
+            try restore(fact)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private mutating func restore(_ fact: StoredFact) throws(DamagedFact) {
+        switch fact.table {
+        case FactTable.sequence.number:
+            let (channel, number) = try sequence(in: fact)
+            features.requests.restore(channel: channel, number: number)
+        case FactTable.publishKey.number: features.publishKeys.restore(try PublishKey(fact))
+        case FactTable.receiptBounds.number: features.receipts.restore(try ReceiptProgress(fact))
+        case FactTable.receipt.number:
+            switch try ReceiptFact(fact) {
+            case .receipt(let receipt): features.receipts.restore(receipt, pool: pool)
+            case .end(let end): features.restoring.receiverEnd = end
+            case .receiver(let receiver):
+                let end = features.restoring.receiverEnd.take()
+                restoreReceiver(receiver, receiver.end(end))
+            }
+        case FactTable.scheduled.number:
+            switch try ScheduledFact(fact) {
+            case .moved(let number, let dueMs): features.restoring.scheduledMoved = (number, dueMs)
+            case .message(var stored):
+                if let moved = features.restoring.scheduledMoved, moved.number == stored.number {
+                    stored.dueMs = moved.dueMs
+                }
+                features.scheduled.insert(stored, pool: pool)
+            }
+        case FactTable.collapsible.number:
+            restoreCollapsible(try StoredCollapsible(fact), of: fact.owner)
+        case FactTable.tag.number:
+            let tag = try StoredTag(fact)
+            tag.clientIdentifier.withUnsafeBytes { client in
+                tag.tag.withUnsafeBytes { _ = features.tagged.add($0, to: client, pool: pool) }
+            }
+        case FactTable.push.number:
+            if let push = try features.restoring.push.add(fact) { restorePush(push) }
+        case FactTable.device.number: restoreDevice(try StoredDevice(fact))
+        case FactTable.woken.number:
+            let (client, woken) = try StoredDevice.Woken.read(fact)
+            if let device = client.withUnsafeBytes({ features.devices.find($0) }) {
+                features.devices[device].woken = woken
+            }
+        default: throw DamagedFact()
+        }
+    }
+}
+
+/// Facts of a start that wait for the one after them, to which they belong.
+struct RestoringFacts {
+    var receiverEnd: ReceiverEnd?
+    var scheduledMoved: (number: UInt64, dueMs: Int64)?
+    var push = PushParts()
+}

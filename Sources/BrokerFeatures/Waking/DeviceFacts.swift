@@ -1,0 +1,113 @@
+import Store
+
+/// A phone that can be woken, registered under a client identifier.
+struct StoredDevice: Hashable, Sendable {
+    var clientIdentifier: [UInt8]
+    /// The user whose sessions it is woken for; `nil` for any.
+    var userName: [UInt8]?
+    var token: [UInt8]
+    var bundle: [UInt8]
+    /// Kind and environment, in a form that only the shard knows.
+    var kind: UInt8
+    var environment: UInt8
+    /// UNIX time in milliseconds.
+    var registeredMs: Int64
+    /// True when the push service does not know the token.
+    var isSetAside: Bool
+    /// How far the device has been woken; nothing for a new one.
+    var woken: Woken
+
+    /// All messages of a session below a position of its queue that a wake has been sent for.
+    struct Woken: Hashable, Sendable, BitwiseCopyable {
+        /// 0 for none.
+        var session: UInt64
+        var position: UInt64
+
+        init(session: UInt64 = 0, position: UInt64 = 0) {
+            self.session = session
+            self.position = position
+        }
+    }
+
+    init(
+        clientIdentifier: [UInt8], userName: [UInt8]?, token: [UInt8], bundle: [UInt8],
+        kind: UInt8, environment: UInt8, registeredMs: Int64, isSetAside: Bool,
+        woken: Woken = Woken()
+    ) {
+        self.clientIdentifier = clientIdentifier
+        self.userName = userName
+        self.token = token
+        self.bundle = bundle
+        self.kind = kind
+        self.environment = environment
+        self.registeredMs = registeredMs
+        self.isSetAside = isSetAside
+        self.woken = woken
+    }
+}
+
+/// Devices have the client identifier as key, and so has how far a device was woken, in a table of
+/// its own.
+extension WriteBatch {
+    /// A new device has woken nobody, whatever ``StoredDevice/woken`` is.
+    mutating func device(_ device: StoredDevice) {
+        let owner = FactOwner(device.clientIdentifier)
+        fact(.device, of: owner) {
+            $0.putRest(device.clientIdentifier)
+        } value: {
+            $0.put(device.userName != nil)
+            $0.putText(device.userName ?? [])
+            $0.putText(device.token)
+            $0.putText(device.bundle)
+            $0.put(device.kind)
+            $0.put(device.environment)
+            $0.put(device.registeredMs)
+            $0.put(device.isSetAside)
+        }
+        factRemoved(.woken, of: owner) { $0.putRest(device.clientIdentifier) }
+    }
+
+    mutating func deviceRemoved(of clientIdentifier: UnsafeRawBufferPointer) {
+        let owner = FactOwner(clientIdentifier)
+        factRemoved(.device, of: owner) { $0.putRest(clientIdentifier) }
+        factRemoved(.woken, of: owner) { $0.putRest(clientIdentifier) }
+    }
+
+    mutating func woken(
+        _ clientIdentifier: UnsafeRawBufferPointer, _ woken: StoredDevice.Woken
+    ) {
+        fact(.woken, of: FactOwner(clientIdentifier)) {
+            $0.putRest(clientIdentifier)
+        } value: {
+            $0.put(woken.session)
+            $0.put(woken.position)
+        }
+    }
+}
+
+extension StoredDevice {
+    init(_ fact: StoredFact) throws(DamagedFact) {
+        var value = FactReader(fact.value)
+        let hasUserName = try value.flag()
+        let userName = try value.text()
+        self.init(
+            clientIdentifier: [UInt8](fact.key), userName: hasUserName ? userName : nil,
+            token: try value.text(), bundle: try value.text(), kind: try value.byte(),
+            environment: try value.byte(), registeredMs: try value.time(),
+            isSetAside: try value.flag())
+        try value.finish()
+    }
+}
+
+extension StoredDevice.Woken {
+    /// The client identifier, and how far its device was woken.
+    static func read(
+        _ fact: StoredFact
+    ) throws(DamagedFact) -> (client: [UInt8], woken: StoredDevice.Woken) {
+        var value = FactReader(fact.value)
+        let woken = StoredDevice.Woken(
+            session: try value.number(), position: try value.number())
+        try value.finish()
+        return ([UInt8](fact.key), woken)
+    }
+}
