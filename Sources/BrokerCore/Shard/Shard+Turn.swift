@@ -237,8 +237,9 @@ extension Shard {
 
     private var nextFollowerDeadline: MonotonicTime? {
         if agenda.isStirred || agenda.mayPublish {
-            agenda.isStirred = false
             agenda.due = followers.nextDeadline(self)
+            // Only now: to look at themselves stirs the features, too.
+            agenda.isStirred = false
         }
         return agenda.due
     }
