@@ -218,6 +218,17 @@ struct ReceiptFlowTests {
         #expect(link.shard.figures.receiptsDropped == 0)
     }
 
+    @Test("old receipts go in a turn of others, when nothing has stirred the features")
+    func lifetimeInQuiet() throws {
+        let link = ShardLink()
+        publish(Self.message("m"), link)
+        // Whoever asks for the deadline leaves the features at rest.
+        while let deadline = link.shard.nextDeadline, deadline <= link.shard.now { link.turn() }
+        #expect(link.shard.figures.receipts == 1)
+        link.advance(milliseconds: 24 * 3_600_000)
+        #expect(link.shard.figures.receipts == 0)
+    }
+
     @Test("of two messages with one identifier, the last is found")
     func sameIdentifier() throws {
         let link = ShardLink()

@@ -24,9 +24,19 @@ package final class FollowerAgenda {
 
     package init() {}
 
-    /// True when ``Followers/run(_:)`` has work now.
+    /// Some things of features go by the wall clock, and need no time of their own: old keys and
+    /// receipts, for example, are dropped in the first turn after so long.
+    private static let longestQuietMilliseconds: UInt64 = 1_000
+    @exclusivity(unchecked)
+    private var quietUntil = MonotonicTime(milliseconds: 0)
+
+    /// True when ``Followers/run(_:)`` may have work now, which then has to be called.
     @inline(__always)
-    func isDue(at now: MonotonicTime) -> Bool {
-        isStirred || due.map { $0 <= now } ?? false
+    func takeDue(at now: MonotonicTime) -> Bool {
+        guard isStirred || now >= quietUntil || due.map({ $0 <= now }) ?? false else {
+            return false
+        }
+        quietUntil = now.advanced(byMilliseconds: Self.longestQuietMilliseconds)
+        return true
     }
 }

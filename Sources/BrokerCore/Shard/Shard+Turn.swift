@@ -266,7 +266,7 @@ extension Shard {
         }
         publishDueSystemTopics()
         reportDrops()
-        if agenda.isDue(at: context.now) { followers.run(&self) }
+        if agenda.takeDue(at: context.now) { followers.run(&self) }
         closeEndingWithinBudget()
     }
 
