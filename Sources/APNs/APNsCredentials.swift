@@ -5,7 +5,7 @@ package struct APNsCredentials: Sendable {
     let tls: APNsTLS
     /// `nil` with a certificate.
     let key: ProviderKey?
-    /// Those of the files before they were read.
+    /// The files' stamps from before they were read.
     package let stamps: [FileStamp?]
 
     /// Reads all files. The error names setting, file and cure.

@@ -24,7 +24,7 @@ final class SenderLoop {
         let address: APNsSettings.Endpoint
         var pool: EndpointPool
         var waiting: [UInt32] = []
-        /// Of `waiting`, those in front of this place are gone.
+        /// Entries of `waiting` in front of this place are gone.
         var first = 0
         var addresses: [HostAddresses.Address] = []
         var nextAddress = 0

@@ -2,7 +2,7 @@ import PlainText
 
 /// Says whether a topic filter of a subscription matches a topic name, by the same code as access
 /// rules: wildcards as in MQTT (section 4.7), none of which matches a leading `$` [MQTT-4.7.2-1].
-/// Of a shared subscription, `$share/group/filter`, the filter counts.
+/// In a shared subscription, `$share/group/filter`, the filter counts.
 public enum FilterMatch {
     public static func matches(filter: String, topic: String) -> Bool {
         var plain = filter[...]

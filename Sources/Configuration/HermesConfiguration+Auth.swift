@@ -3,7 +3,7 @@ import Addresses
 extension HermesConfiguration {
     /// How clients prove who they are, besides certificates (`auth`).
     package struct Auth: Sendable, Equatable {
-        /// Who is asked about a login, in this order, until one knows it. Certificates that are not
+        /// The sources asked about a login, in this order, until one knows it. Certificates that are not
         /// among them come first.
         package var sources: [Source] = [.jwt, .file, .http]
         package var jwt = JWT()

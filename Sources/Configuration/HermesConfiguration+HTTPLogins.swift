@@ -32,7 +32,7 @@ extension HermesConfiguration {
         package enum WhenUnavailable: String, Sendable, Equatable, CaseIterable {
             /// Nobody new gets in.
             case refuse
-            /// Whom the service has let in before, for ``outdated``.
+            /// Lets in clients that the service has let in before, for ``outdated``.
             case remembered
         }
 

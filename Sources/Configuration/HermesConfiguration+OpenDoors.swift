@@ -41,7 +41,7 @@ extension HermesConfiguration {
 
     private func openDoors(of listener: Listener, key: String) -> [OpenDoor] {
         var doors: [OpenDoor] = []
-        // Who must show a certificate is no stranger.
+        // A client that must show a certificate is no stranger.
         if allowsAnonymous(on: listener), listener.tls.clientCertificates != .required {
             doors.append(
                 OpenDoor(

@@ -1,13 +1,13 @@
 import BrokerAPI
 
-/// Who is shut out, by an operator or after wrong passwords.
+/// Words about bans and lockouts.
 extension Explanation {
     var bans: [String] {
         history.bans.map { Self.words(of: $0, now: now) }
             + history.lockouts.map { Self.words(of: $0, now: now) }
     }
 
-    /// Who is locked out, until when, and how to end that.
+    /// Says which user or address is locked out, until when, and how to end that.
     static func words(of lockout: Lockout, now: Int64) -> String {
         let whom = lockout.userName.map { "Its user \($0) is locked out at" } ?? "Locked out is"
         return "\(whom) \(lockout.address) for another "
@@ -16,7 +16,7 @@ extension Explanation {
             + "--address \(lockout.address)"
     }
 
-    /// Who is shut out by a ban, until when, why, and how to lift it.
+    /// Says which client, user or network a ban shuts out, until when, why, and how to lift it.
     static func words(of ban: BanModel, now: Int64) -> String {
         let whom =
             if let user = ban.userName {

@@ -49,7 +49,7 @@ package enum LogKeys {
     package static let lockSeconds = "lockout.seconds"
     /// The identifier of a ban.
     package static let ban = "ban.id"
-    /// Whom it shuts out: client, user or address, and which.
+    /// The kind of what the ban shuts out (client, user or address), and which one.
     package static let banKind = "ban.kind"
     package static let banTarget = "ban.of"
     /// The time from which on it does not count; "never" until it is lifted.

@@ -31,7 +31,7 @@ enum WebhookFailure {
         }
     }
 
-    /// That of the last address that was tried.
+    /// The error of the last address that was tried.
     private static func reason(of error: NIOConnectionError) -> String {
         let last = error.connectionErrors.compactMap { ($0.error as? IOError)?.errnoCode }.last
         if let last { return SystemError.reason(for: last) }

@@ -8,7 +8,7 @@ package struct WebhookFiles: Sendable {
     let secret: SigningSecret
     /// `nil` trusts the authorities that the system trusts.
     let authorities: [NIOSSLCertificate]?
-    /// Those of the files before they were read.
+    /// The files' stamps from before they were read.
     let stamps: [FileStamp?]
 
     /// All problems with the files; at least one. Each names setting, file and cure.

@@ -5,7 +5,7 @@ import Testing
 /// Requests that hold runs of combining marks: as `String`s they take the HTTP thread seconds.
 @Suite("Requests of combining marks")
 struct ForeignTextLoadTests {
-    /// Of two classes, of which Unicode puts the second before the first.
+    /// Marks of two classes, of which Unicode puts the second before the first.
     private static let marks =
         String(repeating: "\u{301}", count: 40_000) + String(repeating: "\u{316}", count: 40_000)
 

@@ -49,7 +49,7 @@ struct DropReportTests {
         #expect(link.shard.nextDeadline != nil)
         link.advance(milliseconds: 1)
         #expect(Self.drops(link).dropFirst(2) == ["a queue_full a/2 2"])
-        // Of a client that had a line in this second the next one waits; of the other it does not.
+        // A client that had a line in this second waits for its next one; the other does not.
         for topic in ["a/4", "b/2"] {
             try link.send(publisher, .publish(topic, "x", qos: .atLeastOnce))
         }

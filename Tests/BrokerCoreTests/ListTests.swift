@@ -121,7 +121,7 @@ struct ListTests {
                 found += page.retained.map(\.topic)
                 query.cursor = page.next
             } while query.cursor != nil
-            // Of long topics with one beginning the hash decides.
+            // The hash decides among long topics with one beginning.
             #expect(found.map { String($0.prefix(256)) } == topics.map { String($0.prefix(256)) })
             #expect(Set(found) == Set(topics))
         }

@@ -22,7 +22,7 @@ struct Ledger {
         var life: [Int: Int] = [:]
         var acknowledged: Set<Int> = []
         var sequences: [[UInt8]: Set<UInt64>] = [:]
-        /// Of messages that the app has acknowledged.
+        /// Messages that the app has acknowledged.
         var acknowledgedSequences: [[UInt8]: Set<UInt64>] = [:]
         var superseded: [[UInt8]: Set<UInt64>] = [:]
         var told: [[UInt8]: Set<UInt64>] = [:]

@@ -255,7 +255,7 @@ extension Setting: CustomTestStringConvertible {
     func yaml(_ value: String) -> String {
         let names = pattern.replacing("[]", with: "").split(separator: ".")
         if names.count == 3 {
-            // Those of another section, which begin with an earlier letter, stand behind it.
+            // Keys of another section, which begin with an earlier letter, stand behind it.
             let others = companions.sorted { $0.key > $1.key }.map {
                 let path = $0.key.split(separator: ".")
                 if path[0] != pattern.split(separator: ".")[0] {

@@ -63,7 +63,7 @@ extension HermesClient {
     public struct Roots: Sendable {
         let certificates: [UInt8]?
 
-        /// Those that the system trusts.
+        /// The roots that the system trusts.
         public static let system = Roots(certificates: nil)
 
         /// Certificates in PEM, and no others.

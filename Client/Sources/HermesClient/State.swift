@@ -21,7 +21,7 @@ extension HermesClient {
         /// One of six tries, each after a random 1 to 15 s; up to 45 s if connections end again and
         /// again within a minute.
         case retrying
-        /// Those tries have failed; now they become rarer, up to one every 5 minutes, more or less
+        /// The quick tries have failed; now they become rarer, up to one every 5 minutes, more or less
         /// half of that. ``HermesClient/reconnectNow()`` ends the wait.
         case unreachable
         /// Another connection with this client identifier takes the session again and again.

@@ -58,7 +58,7 @@ package enum ClientState: Hashable, Sendable {
 package enum WaitReason: Hashable, Sendable {
     /// A few tries, each after a random delay.
     case retrying
-    /// Those tries have failed.
+    /// The tries after ``retrying`` have failed.
     case unreachable
     /// Another connection with this client identifier seems to take the session again and again.
     case takenOver

@@ -1,7 +1,7 @@
 import BrokerAPI
 
 extension MetricFamily {
-    /// Who is shut out, by an operator or after wrong passwords; and whether all are.
+    /// Figures of bans, lockouts and drains.
     static let bans: [MetricFamily] = [
         .gauge(
             "hermes_lockouts", "Users and addresses that are locked out after wrong passwords."

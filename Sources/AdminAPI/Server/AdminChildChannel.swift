@@ -23,7 +23,7 @@ struct AdminChildChannel: ServerChildChannel {
     private let limits: HTTPLimits
     private let counters: AdminCounters
     private let connections: OpenConnections
-    /// Those that found no place and are told so.
+    /// Connections that found no place and are told so.
     private let refused = ConnectionCount()
     private let log: FloodLog
 

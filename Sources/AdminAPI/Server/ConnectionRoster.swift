@@ -3,9 +3,9 @@ import Addresses
 /// The bounds on a listener's connections.
 struct ConnectionPlaces: Equatable {
     var all: Int
-    /// Those that callers leave to strangers; fewer than all.
+    /// Places that callers leave to strangers; fewer than all.
     var strangers: Int
-    /// Those of callers from one address; 1 or more.
+    /// Places for callers from one address; 1 or more.
     var callersPerAddress: Int
 }
 
@@ -137,7 +137,7 @@ struct ConnectionRoster<ID: Hashable> {
         return events
     }
 
-    /// Of the address with the most strangers; of several such addresses, the oldest of all.
+    /// The oldest stranger of the address with most strangers, or of several such addresses.
     private func oldestStranger() -> ID? {
         var counts: [IPNetwork: Int] = [:]
         for entry in entries.values where entry.standing == .stranger {

@@ -91,7 +91,7 @@ public struct BrokerSnapshot: Codable, Sendable, Equatable {
         case certificates
     }
 
-    /// Of the answer to `GET /v1/status`, with its store, and the figures of the same time, with
+    /// Makes a snapshot of the answer to `GET /v1/status` and the figures of the same time, with
     /// the admin plane's certificate.
     public init(status: BrokerStatus, figures: BrokerFigures, atMs: Int64, clockMs: Int64) {
         self.atMs = atMs

@@ -4,7 +4,7 @@ public struct ClientExplanation: Codable, Sendable, Equatable {
     public var clientID: String
     /// False when the broker has neither a connection nor a session nor a memory of it.
     public var known: Bool
-    /// Of the message asked about first, then the most general first. Parts that clients have
+    /// Sentences about the message asked about come first, then the most general. Parts that clients have
     /// chosen are as they are, without escapes.
     public var sentences: [String]
     /// What happened to it lately, the newest first.

@@ -1,6 +1,6 @@
 /// Lost connections by cause, network and the silence before their end.
 public struct LostConnectionList: Codable, Sendable, Equatable {
-    /// Those of one cause and network.
+    /// Lost connections of one cause and network.
     public struct Group: Codable, Sendable, Equatable {
         /// A ``LossCause``.
         public var cause: String

@@ -2,11 +2,11 @@
 public struct PublishCounts: Codable, Sendable, Equatable {
     /// Sessions with a matching subscription.
     public var matched = 0
-    /// Of these, connected ones.
+    /// Matched receivers that are connected.
     public var online = 0
-    /// Of these, offline ones that queued it.
+    /// Matched receivers that are offline and have it in their queues.
     public var queued = 0
-    /// Of these, receivers that lost it at once (a limit, or QoS 0 while offline).
+    /// Matched receivers that lost it at once (a limit, or QoS 0 while offline).
     public var dropped = 0
 
     public init(matched: Int = 0, online: Int = 0, queued: Int = 0, dropped: Int = 0) {

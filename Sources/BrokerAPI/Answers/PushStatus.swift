@@ -86,10 +86,10 @@ public struct PushPage: Codable, Sendable, Equatable {
     }
 }
 
-/// Whom a push would reach now.
+/// The clients that a push would reach now.
 public struct PushPreview: Codable, Sendable, Equatable {
     public var matched: Int
-    /// Of these, clients that are connected,
+    /// Matched clients that are connected,
     public var online: Int
     /// that are not, and have a session,
     public var offline: Int

@@ -68,7 +68,7 @@ public struct TopicReceiver: Codable, Sendable, Equatable {
     }
 }
 
-/// Whom a message on a topic would reach now; a shared group gives it to one of its members.
+/// The clients that a message on a topic would reach now; a shared group gives it to one member.
 public struct TopicReceivers: Codable, Sendable, Equatable {
     public var topic: String
     /// Clients with a matching subscription that may read the topic, each once.

@@ -37,7 +37,8 @@ public struct Ban: Sendable, Equatable {
         }
     }
 
-    /// Whom a ban shuts out. Names are the bytes of MQTT, which knows no Unicode normalisation.
+    /// The client, user or network that a ban shuts out. Names are the bytes of MQTT, which knows no
+    /// Unicode normalisation.
     public enum Target: Hashable, Sendable {
         case client([UInt8])
         case user([UInt8])

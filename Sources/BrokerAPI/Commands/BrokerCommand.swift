@@ -11,7 +11,7 @@ public enum BrokerCommand: Sendable {
     case figures(Reply<BrokerFigures>)
     case clients(ClientQuery, Reply<ClientPage>)
     case subscriptions(SubscriptionQuery, Reply<SubscriptionPage>)
-    /// Whom a message on a topic would reach now, with the first `limit` of them; `nil` when so many
+    /// The clients that a message on a topic would reach now, the first `limit`; `nil` when so many
     /// filters match that the search would hold up clients.
     case topicReceivers(topic: String, qos: QoS, limit: Int, Reply<TopicReceivers?>)
     case retainedList(RetainedQuery, Reply<RetainedPage>)
@@ -43,7 +43,7 @@ public enum BrokerCommand: Sendable {
     /// Puts bans into force, unless newer ones are, closes the connections that they fit, and
     /// answers with their number.
     case setBans(BanTable, Reply<Int>)
-    /// Who is locked out after wrong passwords.
+    /// Users and addresses that are locked out after wrong passwords.
     case lockouts(Reply<[Lockout]>)
     /// Ends locks of a network's addresses, or all, forgets their wrong passwords, and answers with
     /// the number of locks.
@@ -95,7 +95,7 @@ public enum BrokerCommand: Sendable {
     case arrivalList(from: UInt32, limit: Int, withLosses: Bool, Reply<ArrivalPage>)
     /// Begins or schedules a push, and answers once that is stored.
     case push(PushRequest, Reply<PublishOutcome>)
-    /// Whom a push would reach now.
+    /// The clients that a push would reach now.
     case previewPush(PushTarget, Reply<PushPreview>)
     /// A push; `nil` without one of that identifier.
     case pushStatus(pushID: String, Reply<PushStatus?>)

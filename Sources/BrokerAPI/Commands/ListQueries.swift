@@ -1,6 +1,6 @@
 /// The subscriptions to list.
 public struct SubscriptionQuery: Sendable, Equatable {
-    /// Of this client alone; `nil` for all.
+    /// Lists the subscriptions of this client alone; `nil` for all.
     public var clientID: String?
     /// Prefix of the topic filters; empty for all.
     public var prefix: String

@@ -70,7 +70,7 @@ public struct MessageSchedule: Sendable, Equatable {
 public struct PublishIdentity: Sendable, Equatable, BitwiseCopyable {
     /// Names the caller and its key.
     public var key: UInt128
-    /// Of all that the caller asked for, which a repeat must ask for too.
+    /// Digest of all that the caller asked for. A repeat with another digest is refused (422).
     public var digest: UInt128
     /// The identifier that was made for the message; a repeat gets that of the first.
     public var messageID: UInt128

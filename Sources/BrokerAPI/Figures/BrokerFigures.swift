@@ -56,7 +56,7 @@ public struct BrokerFigures: Sendable, Equatable {
         public var admitted: UInt64 = 0
         public var refused: UInt64 = 0
         public var closed: UInt64 = 0
-        /// Of those that were closed, the ones whose CONNECT had been admitted.
+        /// Closed connections whose CONNECT had been admitted.
         public var admittedClosed: UInt64 = 0
 
         /// Clients that are connected.
@@ -195,7 +195,7 @@ public struct BrokerFigures: Sendable, Equatable {
     public var lostConnections: [LostConnections] = []
     /// Messages with receipts and their receivers, which each count.
     public var receipts = 0
-    /// Of these, those that were dropped before their time, because there were too many.
+    /// Receipts that were dropped before their time, because there were too many.
     public var receiptsDropped: UInt64 = 0
     /// Events for the webhook that are not taken.
     public var receiptEvents = 0

@@ -142,7 +142,7 @@ public struct BrokerLimits: Sendable, Equatable {
 
     /// A limit in bytes that follows from the machine unless it is set.
     public enum MemoryLimit: Sendable, Equatable {
-        /// Of the process's memory: 80 % of the memory of its control group or machine. Of the
+        /// For the process 80 % of the memory of its control group or machine. For the
         /// sessions: half of the process's limit; of one user, half of that.
         case auto
         case off

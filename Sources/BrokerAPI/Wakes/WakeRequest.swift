@@ -18,6 +18,6 @@ public enum WakeRequest: UInt8, Sendable, BitwiseCopyable, CaseIterable {
         }
     }
 
-    /// Those that a request may name.
+    /// The cases that a request may name.
     public static let named: [WakeRequest] = [.alert, .background, .none]
 }

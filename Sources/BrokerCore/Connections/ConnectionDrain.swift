@@ -92,7 +92,7 @@ package struct ConnectionDrain {
         return pace.begin.advanced(byMilliseconds: wait)
     }
 
-    /// Of a broker with so many connections left.
+    /// The status of a broker with so many connections left.
     package func status(connections: Int) -> DrainStatus {
         switch state {
         case .off: DrainStatus(connections: connections)

@@ -26,7 +26,7 @@ package struct SessionBytes: ~Copyable {
     package private(set) var total = 0
     /// Bytes by the key of a proven user name, less one; empty without any.
     ///
-    /// Of fixed size, so that no growing table stops the shard. Users with the same key count
+    /// The table has a fixed size, so that it never stops the shard to grow. Users with the same key count
     /// together, which only matters to those few that have it in common with a greedy one.
     private var users: [Int] = []
     private static var userCount: Int { 32_768 }

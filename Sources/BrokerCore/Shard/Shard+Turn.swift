@@ -151,7 +151,7 @@ extension Shard {
             return .send(handle)
         }
         endEvents()
-        // Of the next turn, which may handle packets before its time is set.
+        // The budget is that of the next turn, which may handle packets before its time is set.
         let hasUnsent = connections.hasUnsent
         let hasWaiting = connections.turnWaiterCount > 0 || isPublishing
         if hasUnsent || hasWaiting {

@@ -284,7 +284,7 @@ public struct ClientHistories: ~Copyable {
     ) -> [ClientTrouble] {
         var found: [(place: UInt32, event: UInt32)] = []
         var (place, steps) = (troubled.first, Self.mostTroubleSteps)
-        // Of one kind, a client's newest may be older than those of clients behind it.
+        // A client's newest trouble of one kind may be older than those of clients behind it.
         while place != noIndex, steps > 0, kind != nil || found.count < limit {
             steps -= 1
             if let event = newestTrouble(of: place, kind) { found.append((place, event)) }

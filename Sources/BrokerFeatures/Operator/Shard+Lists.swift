@@ -179,7 +179,7 @@ extension Shard {
             qos: Int(qos.rawValue))
     }
 
-    /// Whom a message on a topic would reach now, with the first `limit` of them; `nil` when so many
+    /// The clients that a message on a topic would reach now, the first `limit`; `nil` when so many
     /// filters match that the search would hold up clients.
     public mutating func topicReceivers(
         of topic: String, qos: QoS, limit: Int

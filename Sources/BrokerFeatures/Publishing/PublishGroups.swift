@@ -10,7 +10,7 @@ struct PublishGroups {
         let publications: [Publication]
         let since: MonotonicTime
         let reply: Reply<[PublishOutcome]>
-        /// Of the messages that have been published, in order.
+        /// The outcomes of the messages published so far, in order.
         var outcomes: [PublishOutcome] = []
         /// Slices whose commits have not completed, and slices with repeats that wait for others'.
         var uncommitted = 0

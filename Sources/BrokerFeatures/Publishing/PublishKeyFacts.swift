@@ -4,7 +4,7 @@ import Store
 struct PublishKey: Hashable, Sendable, BitwiseCopyable {
     /// Names the publisher and its key.
     var key: UInt128
-    /// Of what was asked for; a repeat that asks for something else has another one.
+    /// Digest of the request. A repeat with another digest is refused (422).
     var digest: UInt128
     /// The identifier that was made for the message.
     var messageID: UInt128

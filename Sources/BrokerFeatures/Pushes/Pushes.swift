@@ -120,11 +120,11 @@ struct Pushes {
     private var pushes: [UInt64: Push] = [:]
     /// Ascending.
     private var numbers: [UInt64] = []
-    /// Of those that have ended, in the order of their ends.
+    /// Numbers of ended pushes, in the order of their ends.
     private var ended: [UInt64] = []
     private var byPushID: [[UInt8]: UInt64] = [:]
     private(set) var lastNumber: UInt64 = 0
-    /// Of all that are kept.
+    /// The bytes of all pushes that are kept.
     private(set) var bytes = 0
     /// Numbers of those that are sent, and the index of the one that is next.
     private var sending: [UInt64] = []

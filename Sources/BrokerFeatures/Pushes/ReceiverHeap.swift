@@ -7,7 +7,7 @@ import Structures
 /// keeps the clients in front of a bound, and a later walk finds those behind.
 struct ReceiverHeap {
     struct Entry: BitwiseCopyable {
-        /// Of the client identifier; below 2^63.
+        /// Hash of the client identifier; below 2^63.
         let hash: UInt64
         /// The place in ``TaggedClients``.
         let place: UInt32

@@ -42,7 +42,7 @@ struct OwedWakes: ~Copyable {
         var ticket: UInt64 = 0
         /// Where reading goes on.
         var next: UInt64 = 0
-        /// Of the newest such message.
+        /// Topic and payload of the newest such message.
         var topic = CompactBytes()
         var payload = CompactBytes()
         var collapse: UInt64 = 0

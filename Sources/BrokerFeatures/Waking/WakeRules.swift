@@ -24,7 +24,7 @@ struct WakeRules {
         Int(index) < entries.count ? entries[Int(index)].rule : nil
     }
 
-    /// Whom a message wakes: as its publisher asks, or else as the first rule whose filter fits its
+    /// The kind of wake for a message: as its publisher asks, or as the first rule whose filter fits its
     /// topic says; without both, nobody.
     func choice(for topic: UnsafeRawBufferPointer, _ request: WakeRequest) -> WakeChoice {
         var choice = choice(for: topic)

@@ -2,7 +2,7 @@ import MQTTCodec
 
 /// Cuts a copy of one direction of a connection into packets, for a trace.
 ///
-/// Of each packet it keeps the first ``mostKept`` bytes at most, however it is divided.
+/// It keeps at most the first ``mostKept`` bytes of each packet, however that is divided.
 struct PacketTap {
     /// Bytes of a packet that are kept, fixed header included.
     static let mostKept = 4_096

@@ -172,7 +172,7 @@ final class HTTPLoginTransport: LoginTransport {
         }
     }
 
-    /// That of the last address that was tried.
+    /// The error of the last address that was tried.
     private static func reason(of error: NIOConnectionError) -> String {
         let last = error.connectionErrors.compactMap { ($0.error as? IOError)?.errnoCode }.last
         return last.map { SystemError.reason(for: $0) } ?? "the host's address is not found"

@@ -46,7 +46,7 @@ struct LoginQuestions {
     private var questions: [SHA256Digest: Question] = [:]
     private var waiting: WaitingQuestions
     private var inFlight = 0
-    /// Of all questions, those in flight included.
+    /// Waiting logins of all questions, those in flight included.
     private var waiterCount = 0
     private var counts = LoginServiceCounts()
     private var lastFailure: String?

@@ -8,7 +8,7 @@ package final class VerificationKey: Sendable {
     /// The name that a token's header may give (`kid`); `nil` for a key without one.
     package let identifier: ForeignText?
     package let algorithm: TokenAlgorithm
-    /// Of the key's public part, or of the secret; equal keys have equal ones.
+    /// Digest of the key's public part, or of the secret; equal keys have equal digests.
     package let digest: SHA256Digest
 
     // Safe: the pointer is fixed, and after `init` OpenSSL only reads the key and counts its

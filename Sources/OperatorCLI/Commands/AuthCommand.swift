@@ -68,7 +68,7 @@ struct AuthCheckCommand: OperatorCommand {
     private struct Answer: Encodable {
         /// Whether the client would be let in.
         var allowed: Bool
-        /// Those that were asked before, in their order.
+        /// The sources that were asked before, in their order.
         var passed: [Passed] = []
         /// "jwt", "file", "http" or "certificate"; left out when no source knows the login.
         var source: String?

@@ -14,7 +14,7 @@ extension AdminClient {
         return SubscriptionPage(subscriptions: found, next: next)
     }
 
-    /// Whom a message on a topic would reach now.
+    /// The clients that a message on a topic would reach now.
     func receivers(
         of topic: String, qos: Int, limit: Int
     ) async throws(CommandFailure) -> Answer<TopicReceivers> {

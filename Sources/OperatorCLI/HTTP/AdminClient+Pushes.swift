@@ -5,7 +5,7 @@ extension AdminClient {
         try await send(.post, ["v1", "pushes"], json: body, key: key)
     }
 
-    /// Whom a push would reach now; the body says that it is a dry run.
+    /// The clients that a push would reach now; the body says that it is a dry run.
     func preview(_ body: PushBody) async throws(CommandFailure) -> Answer<PushPreview> {
         try await send(.post, ["v1", "pushes"], json: body)
     }

@@ -9,7 +9,7 @@ struct FactSum {
     private let segments: [FactChanges]
     /// By table and key; the last change of each.
     private var places: [Place] = []
-    /// Of all segments, by table and first key. Facts of the database that they cover are gone.
+    /// The removals of all segments, by table and first key. They cover facts of the database too.
     private let removals: [FactChanges.Removal]
 
     /// - Parameter segments: Oldest first, each sorted.
@@ -105,7 +105,7 @@ struct FactSum {
 /// Removals of ranges, asked about keys in rising order.
 private struct RemovedFacts {
     private var rest: ArraySlice<FactChanges.Removal>
-    /// Of those that begin at or before the last key, the one that ends last.
+    /// The removal that ends last among those that begin at or before the last key.
     private var current: FactChanges.Removal?
 
     /// - Parameter removals: By table and first key.

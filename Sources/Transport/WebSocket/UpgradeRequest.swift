@@ -161,7 +161,7 @@ private struct Fields {
     var version: [UInt8]?
     var key: [UInt8]?
     var origin: [UInt8]?
-    /// Of all headers of that name, in order.
+    /// The values of all headers of that name, in order.
     var subProtocols: [[UInt8]] = []
     var token = BearerToken()
     private let readsToken: Bool

@@ -19,7 +19,7 @@ final class TokenLoginChecks: Sendable {
     private struct Settings {
         var auth: HermesConfiguration.Auth
         var keys: KeySet
-        /// Of the key file whose keys are in use; `nil` without a file.
+        /// The stamp of the key file whose keys are in use; `nil` without a file.
         var stamp: FileStamp?
     }
 

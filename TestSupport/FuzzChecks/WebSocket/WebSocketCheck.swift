@@ -64,7 +64,7 @@ private enum FrameRun {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             let size = seed == nil ? stream.count : seed == 1 ? 1 : 1 + Int(state >> 59)
             let end = min(stream.count, start + size)
-            // Of exactly its size, so that a sanitizer sees a byte beyond it.
+            // The buffer has exactly its size, so that a sanitizer sees a byte beyond it.
             let place = UnsafeMutableRawBufferPointer.allocate(
                 byteCount: begun.count + end - start, alignment: 1)
             defer { place.deallocate() }

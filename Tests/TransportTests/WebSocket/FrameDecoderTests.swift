@@ -32,7 +32,7 @@ struct FrameDecoderTests {
 
     @Test("are read as the table says, cut anywhere", arguments: FrameCase.all)
     func cut(example: FrameCase) {
-        // Of a long payload, cuts behind its header and before its end tell as much as all others.
+        // Cuts behind a long payload's header and before its end tell as much as all others.
         let count = example.bytes.count
         let places = count <= 300 ? Array(0...count) : Array(0...20) + Array(count - 5...count)
         for place in places {

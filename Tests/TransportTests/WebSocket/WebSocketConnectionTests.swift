@@ -99,7 +99,7 @@ struct WebSocketConnectionTests {
         #expect(server.reactor.holdsTokens == false)
         #expect(server.reactor.unfinishedBytes == 0)
         #expect(server.pool.bytesInUse == 0)
-        // Those that end before are freed, too.
+        // Connections that end before are freed, too.
         let (other, last) = try server.connect()
         other.send(UpgradeRequestTests.request(["GET": "GET /mqtt?access_token=t HTTP/1.1"]))
         _ = try Self.receive(from: other, &server) { $0.suffix(4) == [13, 10, 13, 10] }

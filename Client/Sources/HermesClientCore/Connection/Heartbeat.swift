@@ -27,7 +27,7 @@ struct Heartbeat: Sendable {
         case silent(isProbe: Bool, provesLimit: Bool)
     }
 
-    /// Of silence, in milliseconds.
+    /// The silence in milliseconds after which a ping is due.
     var intervalMilliseconds: Int64
     private let keepAliveMilliseconds: Int64
     private var readAt: Int64

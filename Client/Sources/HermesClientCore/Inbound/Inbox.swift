@@ -59,7 +59,7 @@ struct Inbox: Sendable {
     private var arrivals: [Arrival] = []
     /// What earlier connections of this session left unanswered.
     private var orphans: [PacketIdentifier: Orphan] = [:]
-    /// Of all messages that are not taken or not acknowledged.
+    /// The bytes of all messages that are not taken or not acknowledged.
     private(set) var bytes = 0
 
     /// No message with a smaller number is unacknowledged.

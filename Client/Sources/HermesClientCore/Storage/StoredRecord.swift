@@ -45,6 +45,6 @@ package enum StoredRecord: Hashable, Sendable {
     case counted(received: UInt32, duplicates: UInt32)
     /// A subscription of the channel has ended or begins anew: the next message is its baseline.
     case baselineForgotten([UInt8])
-    /// Whose messages, subscriptions and marks these are: a client identifier.
+    /// The client identifier to which the messages, subscriptions and marks belong.
     case owner([UInt8])
 }
