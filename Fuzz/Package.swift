@@ -68,6 +68,12 @@ let package = Package(
                 "Addresses", "Authorization", "BrokerAPI", "MQTTCodec", "MQTTCore", "Store",
                 "Structures",
             ]),
+        module(
+            "BrokerFeatures",
+            [
+                "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "MQTTCodec", "MQTTCore",
+                "Store", "Structures",
+            ]),
         module("HermesClientCore", ["MQTTCodec"]),
         .systemLibrary(
             name: "CNgHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
@@ -81,7 +87,7 @@ let package = Package(
         module(
             "FuzzChecks",
             [
-                "APNs", "Authorization", "BrokerAPI", "BrokerCore", "Credentials",
+                "APNs", "Authorization", "BrokerAPI", "BrokerCore", "BrokerFeatures", "Credentials",
                 "HermesClientCore", "HermesTesting", "LineFiles", "Logins", "MQTTCodec", "MQTTCore",
                 "OperatorConfiguration", "PlainText", "RequestText", "Store", "Structures", "TLS",
                 "Transport",

@@ -5,11 +5,25 @@ import Structures
 /// Hands the facts of a start to the features that keep them.
 extension Shard: StoreVisitor {
     public mutating func visit(_ fact: StoredFact) -> Bool {
+        noteNumber(of: fact)
         do throws(DamagedFact) {
             try restore(fact)
             return true
         } catch {
             return false
+        }
+    }
+
+    /// Keeps the number of a fact from being given again, whether or not the fact can be read: what
+    /// is left of a lost message must not become part of a new one.
+    private mutating func noteNumber(of fact: StoredFact) {
+        var key = FactReader(fact.key)
+        guard let number = try? key.number() else { return }
+        switch fact.table {
+        case FactTable.receipt.number: features.receipts.noteStored(number)
+        case FactTable.scheduled.number: features.scheduled.noteStored(number)
+        case FactTable.push.number: features.pushes.noteStored(number)
+        default: return
         }
     }
 
@@ -23,7 +37,9 @@ extension Shard: StoreVisitor {
         case FactTable.receipt.number:
             switch try ReceiptFact(fact) {
             case .receipt(let receipt): features.receipts.restore(receipt, pool: pool)
-            case .end(let end): features.restoring.receiverEnd = end
+            case .end(let end):
+                features.receipts.events.noteStored(end.event)
+                features.restoring.receiverEnd = end
             case .receiver(let receiver):
                 let end = features.restoring.receiverEnd.take()
                 restoreReceiver(receiver, receiver.end(end))
@@ -35,6 +51,7 @@ extension Shard: StoreVisitor {
                 if let moved = features.restoring.scheduledMoved, moved.number == stored.number {
                     stored.dueMs = moved.dueMs
                 }
+                guard StoredQoS(byte: stored.qos) != nil else { throw DamagedFact() }
                 features.scheduled.insert(stored, pool: pool)
             }
         case FactTable.collapsible.number:
@@ -45,8 +62,10 @@ extension Shard: StoreVisitor {
                 tag.tag.withUnsafeBytes { _ = features.tagged.add($0, to: client, pool: pool) }
             }
         case FactTable.push.number:
-            if let push = try features.restoring.push.add(fact) { restorePush(push) }
-        case FactTable.device.number: restoreDevice(try StoredDevice(fact))
+            guard let push = try features.restoring.push.add(fact) else { return }
+            guard restorePush(push) else { throw DamagedFact() }
+        case FactTable.device.number: 
+            guard restoreDevice(try StoredDevice(fact)) else { throw DamagedFact() }
         case FactTable.woken.number:
             let (client, woken) = try StoredDevice.Woken.read(fact)
             if let device = client.withUnsafeBytes({ features.devices.find($0) }) {

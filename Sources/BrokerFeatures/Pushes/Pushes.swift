@@ -157,6 +157,9 @@ struct Pushes {
 
     // MARK: Adding and ending
 
+    /// Keeps a number that the store holds from being given again.
+    mutating func noteStored(_ number: UInt64) { lastNumber = max(lastNumber, number) }
+
     mutating func newNumber() -> UInt64 {
         lastNumber += 1
         return lastNumber

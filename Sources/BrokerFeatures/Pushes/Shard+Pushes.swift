@@ -140,14 +140,15 @@ extension Shard {
 
     // MARK: Restoring
 
-    /// Restores a push; one that cannot be read, which only damage makes, is left out.
-    mutating func restorePush(_ stored: StoredPush) {
+    /// Restores a push; false for one that cannot be read, which only damage makes.
+    mutating func restorePush(_ stored: StoredPush) -> Bool {
         let isEnded = stored.progress.endedMs != 0
         guard StoredQoS(byte: stored.qos) != nil,
             let target = isEnded ? .clients([]) : PushTarget(encoded: stored.target)
-        else { return }
+        else { return false }
         var push = Pushes.Push(stored: stored, target: target)
         if push.state == .sending { push.beginWalk() }
         features.pushes.add(push)
+        return true
     }
 }

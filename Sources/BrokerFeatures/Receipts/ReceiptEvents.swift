@@ -61,6 +61,9 @@ struct ReceiptEvents {
         last = max(progress.lastEvent, progress.taken)
     }
 
+    /// Keeps a number that the store holds from being given again.
+    mutating func noteStored(_ number: UInt64) { last = max(last, number) }
+
     /// Notes the event of a restored receiver; 0 for none.
     mutating func restore(_ number: UInt64, of place: UInt32) {
         last = max(last, number)

@@ -9,9 +9,12 @@ extension Receipts {
         events.restore(progress)
     }
 
+    /// Keeps a number that the store holds from being given again.
+    mutating func noteStored(_ number: UInt64) { lastNumber = max(lastNumber, number) }
+
     /// Restores a receipt; numbers come in rising order.
     mutating func restore(_ stored: StoredReceipt, pool: BytePool) {
-        lastNumber = max(lastNumber, stored.number)
+        noteStored(stored.number)
         let place = stored.messageID.withUnsafeBytes { messageID in
             stored.topic.withUnsafeBytes { topic in
                 insert(

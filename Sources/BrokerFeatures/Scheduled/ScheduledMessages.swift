@@ -56,6 +56,9 @@ struct ScheduledMessages: ~Copyable {
     }
 
     /// The number of the next message.
+    /// Keeps a number that the store holds from being given again.
+    mutating func noteStored(_ number: UInt64) { lastNumber = max(lastNumber, number) }
+
     mutating func nextNumber() -> UInt64 {
         lastNumber += 1
         return lastNumber

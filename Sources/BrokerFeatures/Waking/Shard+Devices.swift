@@ -186,13 +186,13 @@ extension Shard {
         features.devices.remove(device, pool: pool)
     }
 
-    /// Restores a device, behind the sessions.
-    mutating func restoreDevice(_ stored: StoredDevice) {
-        guard let device = features.devices.add(stored, pool: pool) else { return }
-        guard let session = features.devices[device].identifier.withBytes({ sessions.find($0) })
-        else {
-            return
+    /// Restores a device, after the sessions; false for one that makes no sense, which only damage
+    /// makes.
+    mutating func restoreDevice(_ stored: StoredDevice) -> Bool {
+        guard let device = features.devices.add(stored, pool: pool) else { return false }
+        if let session = features.devices[device].identifier.withBytes({ sessions.find($0) }) {
+            setDevice(of: session)
         }
-        setDevice(of: session)
+        return true
     }
 }

@@ -96,7 +96,17 @@ struct DatabaseFormat: Sendable {
                 kind: .other, cure: "Start the next newer version of Hermes on it first.")
         }
         try connection.execute(upgrade, "upgrade")
-        try conversions[step]?(connection)
+        do throws(StoreFailure) {
+            try conversions[step]?(connection)
+        } catch {
+            // One bad page of a table that is converted does not make the rest of the database
+            // worthless, so the start is refused and the files are left as they are.
+            guard error.kind == .damaged else { throw error }
+            throw StoreFailure(
+                operation: error.operation, path: error.path, reason: error.reason,
+                code: error.code, kind: .other,
+                cure: "Start on a backup, or repair the file with the version that wrote it.")
+        }
         try connection.execute("PRAGMA user_version = \(step + 1)", "upgrade")
     }
 }
