@@ -27,7 +27,6 @@
                 .connectTimeout(TransportConnection.openTime)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
-                        try connection.value.attempts(channel)
                         try addHandlers(to: channel, for: connection.value)
                     }
                 }

@@ -10,9 +10,7 @@
             monitor.pathUpdateHandler = { path in
                 guard path.status == .satisfied else { return tell(nil) }
                 let interface = path.availableInterfaces.first
-                // Two wireless networks share an interface; their gateways tell them apart.
-                let gateway = path.gateways.first.map { " \($0)" } ?? ""
-                tell(interface.map { "\($0.type) \($0.name)\(gateway)" } ?? "unknown")
+                tell(interface.map { "\($0.type) \($0.name)" } ?? "unknown")
             }
             monitor.start(queue: .global(qos: .utility))
         }

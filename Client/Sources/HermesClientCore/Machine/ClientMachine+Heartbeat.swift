@@ -41,7 +41,6 @@ extension ClientMachine {
     }
 
     mutating func receivePingresp(at moment: Moment) {
-        gateAnswered(at: moment.monotonicMilliseconds)
         guard let provesInterval = link?.heartbeat.answered(), provesInterval else { return }
         changeRhythm(at: moment) { $0.noteSuccess(at: moment) }
     }
