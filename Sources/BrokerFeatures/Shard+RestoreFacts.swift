@@ -64,7 +64,7 @@ extension Shard: StoreVisitor {
         case FactTable.push.number:
             guard let push = try features.restoring.push.add(fact) else { return }
             guard restorePush(push) else { throw DamagedFact() }
-        case FactTable.device.number: 
+        case FactTable.device.number:
             guard restoreDevice(try StoredDevice(fact)) else { throw DamagedFact() }
         case FactTable.woken.number:
             let (client, woken) = try StoredDevice.Woken.read(fact)
