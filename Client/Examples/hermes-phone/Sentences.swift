@@ -22,6 +22,13 @@ extension HermesClient.ReceivedMessage {
     }
 }
 
+extension HermesClient.OutgoingMessage {
+    var sentence: String {
+        "outbox: \(id), \(message.topic.visible), QoS \(message.qos.rawValue), "
+            + "\(message.payload.count) bytes" + (isHeldBack ? ", held back" : "")
+    }
+}
+
 extension HermesClient.Statistics {
     var sentence: String {
         "statistics: received \(received), duplicates \(duplicates), losses \(losses), "
@@ -38,8 +45,9 @@ extension HermesClient.State {
         case .connecting(let attempt): "connecting, try \(attempt)"
         case .connected(sessionPresent: true): "connected, the session goes on"
         case .connected(sessionPresent: false): "connected, with a new session"
-        case .waiting(let milliseconds, let reason):
+        case .waiting(let milliseconds, let reason, let cause):
             "waiting \((milliseconds + 500) / 1_000) s, \(reason.sentence)"
+                + (cause.map { ": \($0.description.visible)" } ?? "")
         case .suspended: "suspended"
         case .stopped(let reason): "stopped, \(reason.sentence)"
         }
@@ -64,7 +72,6 @@ extension HermesClient.StopReason {
         case .unacceptableProtocolVersion: "the broker does not speak MQTT 3.1.1"
         case .identifierRejected: "the broker rejects the client identifier"
         case .credentialsRefused: "the broker refuses the credentials"
-        case .storageFailed(let reason): reason.visible
         }
     }
 }
@@ -75,8 +82,18 @@ extension HermesClient.Event {
         case .loss(let channel, let ranges):
             "lost in \(channel.visible): \(ranges.map { "\($0.lowerBound)-\($0.upperBound)" })"
         case .sessionLost: "the broker had lost the session"
-        case .dropped(let reason): "disconnected: \(reason.visible)"
+        case .dropped(let reason): "disconnected: \(reason.description.visible)"
         case .renewalRefused(let filter): "the broker refused \(filter.visible)"
+        case .publishRefused(let topic):
+            "the broker refused a message to \(topic.visible), which is held back"
+        case .unacknowledged(let topic, let milliseconds, let count):
+            "a message to \(topic.visible) is not acknowledged after \(milliseconds / 1_000) s, "
+                + "the oldest of \(count)"
+        case .storageDamaged(let bytes, let setAside):
+            "\(bytes) bytes of the storage cannot be read"
+                + (setAside.map { "; the file is kept as \($0.visible)" } ?? "")
+        case .storageFailed(let reason): "the storage cannot be written: \(reason.visible)"
+        case .storageRecovered: "the storage can be written again"
         case .droppedAtMostOnce(let count): "\(count) messages of QoS 0 were dropped"
         }
     }

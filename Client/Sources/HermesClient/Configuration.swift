@@ -5,8 +5,9 @@ import MQTTCodec
 extension HermesClient {
     /// All that a client needs to know.
     public struct Configuration: Sendable {
-        /// The broker.
-        public var server: Server
+        /// The broker's addresses, one or more. A random one is tried first, later the one that served
+        /// last; the others follow at once if it does not answer within 5 s.
+        public var servers: [Server]
         /// Names the client to the broker, for good: the session belongs to it. 1 to 65,535 bytes
         /// of UTF-8 without U+0000; brokers may allow fewer.
         public var clientID: String
@@ -28,7 +29,19 @@ extension HermesClient {
         public init(
             _ server: Server, clientID: String, credentials: Credentials = .none, storage: Storage
         ) {
-            self.server = server
+            self.init([server], clientID: clientID, credentials: credentials, storage: storage)
+        }
+
+        /// - Parameters:
+        ///   - servers: addresses of one broker, or of brokers that share its sessions; see ``servers``.
+        ///   - clientID: see ``clientID``.
+        ///   - credentials: none by default.
+        ///   - storage: a file, or none.
+        public init(
+            _ servers: [Server], clientID: String, credentials: Credentials = .none,
+            storage: Storage
+        ) {
+            self.servers = servers
             self.clientID = clientID
             self.credentials = credentials
             self.storage = storage
@@ -88,6 +101,11 @@ extension HermesClient.Configuration {
         var settings = ClientSettings(
             clientIdentifier: identifier,
             readFacts: { MessageReader.facts(topic: $0, payload: $1) })
+        guard !servers.isEmpty else {
+            throw HermesClientError.configuration(
+                "no server is given; the client needs one address of its broker at least")
+        }
+        settings.addresses = servers.count
         settings.credentials = try credentials.first?.checked().clientCredentials
         settings.asksForCredentials = credentials.provider != nil
         settings.heartbeat =

@@ -12,6 +12,8 @@ package struct ClientSettings: Sendable {
     package var credentials: ClientCredentials?
     /// Without credentials the app is asked for them before the first CONNECT.
     package var asksForCredentials = false
+    /// The number of the broker's addresses, 1 or more; the driver knows them by their places.
+    package var addresses = 1
     package var heartbeat = HeartbeatMode.fixed(seconds: 120)
     package var limits = ClientLimits()
     /// Reads what tells one message from another out of topic and payload; `nil` for a payload that

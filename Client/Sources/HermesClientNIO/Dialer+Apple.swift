@@ -25,8 +25,11 @@
         ) -> EventLoopFuture<any Channel> {
             var bootstrap = NIOTSConnectionBootstrap(group: loop)
                 .connectTimeout(TransportConnection.openTime)
+                // A refused connection is a failure at once, not a wait for better times.
+                .channelOption(NIOTSChannelOptions.waitForActivity, value: false)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
+                        try connection.value.attempts(channel)
                         try channel.pipeline.syncOperations.addHandler(
                             PacketHandler(for: connection.value))
                     }

@@ -8,7 +8,10 @@ import NIOCore
 #elseif canImport(Musl)
     import Musl
 #endif
-#if !canImport(Network)
+#if canImport(Network)
+    import Network
+#else
+    import NIOPosix
     import NIOSSL
 #endif
 
@@ -21,8 +24,33 @@ extension DropReason {
             } else if Self.isEndByPeer(error) {
                 .closedByPeer
             } else {
-                .networkFailure
+                Self.cause(of: error)
             }
+    }
+
+    private static func cause(of error: any Error) -> DropReason {
+        #if canImport(Network)
+            switch error as? NWError {
+            case .posix(.ECONNREFUSED)?: return .connectionRefused
+            case .dns?: return .nameNotFound
+            case .tls(let status)?: return .tlsFailed("OSStatus \(status)")
+            default: break
+            }
+        #else
+            if let error = error as? NIOConnectionError {
+                if let first = error.connectionErrors.first {
+                    return DropReason(transportError: first.error)
+                }
+                return .nameNotFound
+            }
+            if let error = error as? NIOSSLError, case .handshakeFailed(let cause) = error {
+                return .tlsFailed("\(cause)")
+            }
+        #endif
+        if let error = error as? IOError, error.errnoCode == ECONNREFUSED {
+            return .connectionRefused
+        }
+        return .networkFailure
     }
 
     /// A write failed: the connection was gone, and nothing had told so.
@@ -32,7 +60,12 @@ extension DropReason {
 
     private static func isEndByPeer(_ error: any Error) -> Bool {
         if let error = error as? IOError { return error.errnoCode == ECONNRESET }
-        #if !canImport(Network)
+        #if canImport(Network)
+            // RST; a read on a socket that the system has taken gives ENOTCONN.
+            if case .posix(let code)? = error as? NWError {
+                return code == .ECONNRESET || code == .ENOTCONN
+            }
+        #else
             // Many brokers close without the alert that TLS asks for.
             if case .uncleanShutdown? = error as? NIOSSLError { return true }
         #endif

@@ -205,8 +205,12 @@ struct Simulation {
             if case .suspended = client.phase { try call { $0.enteredForeground(at: $1) } }
             try move(all: true)
             try appWorks(all: true)
+            // Cuts look like refusals; the app sends again what was held back for them.
+            for message in client.stored.outbox.held {
+                try call { _ = $0.retry(message.key, at: $1) }
+            }
             let isDone =
-                broker.isIdle && client.stored.outbox.messages.isEmpty
+                broker.isIdle && client.stored.outbox.count == 0
                 && held.isEmpty && toClient.isEmpty && toBroker.isEmpty
                 && client.stored.subscriptions.all.allSatisfy { $0.state.isGranted }
             if isDone { return }

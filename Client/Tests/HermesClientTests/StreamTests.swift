@@ -11,7 +11,7 @@ struct StreamTests {
         try await client.subscribe("news/#", qos: .atLeastOnce)
         let texts = (0..<200).map { "message \($0)" }
         for text in texts { _ = try await client.publish(.init(topic: "news/1", text: text)) }
-        try await wait { await client.statistics().received >= 20 }
+        try await wait { await client.recentMessages().count >= 20 }
         #expect(await client.take(200).map(\.text) == texts)
         await client.stop()
     }
@@ -36,7 +36,7 @@ struct StreamTests {
         let client = try HermesClient.of(broker, storage: .file(folder.path + "/log"))
         client.start()
         #expect(try await client.connected())
-        try await wait { await client.statistics().received >= 20 }
+        try await wait { await client.recentMessages().count >= 20 }
         #expect(await client.take(50).map(\.text) == (0..<50).map(String.init))
         await client.stop()
     }

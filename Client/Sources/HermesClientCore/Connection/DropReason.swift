@@ -6,6 +6,12 @@ package enum DropReason: Hashable, Sendable {
     case closedByPeer
     /// The network failed, or the connection could not be opened.
     case networkFailure
+    /// The host's name has no address.
+    case nameNotFound
+    /// Nothing listens at the address.
+    case connectionRefused
+    /// TLS was not agreed upon, and why.
+    case tlsFailed(String)
     /// A write found the connection gone (EPIPE, ENOTCONN, connection lost).
     case writeFailed
     /// The broker is not the one that TLS was to prove, and why.
@@ -24,6 +30,9 @@ package enum DropReason: Hashable, Sendable {
     case unfinishedPacket
     case malformed(MalformedPacket)
     case violation(BrokerViolation)
+
+    /// The broker, or something between, has ended the connection; a write may find that first.
+    var isEndByPeer: Bool { self == .closedByPeer || self == .writeFailed }
 }
 
 /// A rule of MQTT that the broker has broken with a well-formed packet.

@@ -15,8 +15,12 @@ package enum PublishError: Error, Hashable, Sendable {
 extension ClientMachine {
     /// Publishes a message. With QoS 1 and 2 it is stored, and ``ClientAction/published(_:)`` tells
     /// its key when the broker has taken it over; returns that key, or `nil` for QoS 0.
+    ///
+    /// Without `sendsNow` the message leaves with ``sendPending(at:)``: the driver knows by then
+    /// whether it is stored, and otherwise takes it back by ``withdraw(_:)``.
     package mutating func publish(
-        topic: [UInt8], payload: [UInt8], qos: QoS, retain: Bool = false, at moment: Moment
+        topic: [UInt8], payload: [UInt8], qos: QoS, retain: Bool = false, sendsNow: Bool = true,
+        at moment: Moment
     ) throws(PublishError) -> UInt64? {
         try check(topic: topic, payload: payload, qos: qos)
         let now = moment.monotonicMilliseconds
@@ -25,7 +29,7 @@ extension ClientMachine {
             send(Self.encodePublish(topic, payload, qos, retain, nil, isDuplicate: false), at: now)
             return nil
         }
-        guard stored.outbox.messages.count < settings.limits.outboxMessages,
+        guard stored.outbox.count < settings.limits.outboxMessages,
             stored.outbox.bytes + topic.count + payload.count <= settings.limits.outboxBytes
         else { throw .outboxFull }
         let key = nextKey
@@ -35,8 +39,21 @@ extension ClientMachine {
                 OutgoingMessage(
                     key: key, identifier: freeIdentifier(), topic: topic, payload: payload,
                     qos: qos, retain: retain)))
-        sendOutgoing(at: now)
+        if sendsNow { sendOutgoing(at: now) }
         return key
+    }
+
+    /// Sends what calls have stored.
+    package mutating func sendPending(at moment: Moment) {
+        sendOutgoing(at: moment.monotonicMilliseconds)
+    }
+
+    /// Takes back a message that could not be stored and was not sent.
+    /// False if something else has sent it meanwhile: then it is kept.
+    package mutating func withdraw(_ key: UInt64) -> Bool {
+        let isSent = stored.outbox.messages.prefix(link?.sent ?? 0).contains { $0.key == key }
+        if !isSent { stored.apply(.discarded(key)) }
+        return !isSent
     }
 
     private func check(topic: [UInt8], payload: [UInt8], qos: QoS) throws(PublishError) {
@@ -61,7 +78,8 @@ extension ClientMachine {
         while true {
             lastIdentifier &+= 1
             guard let identifier = PacketIdentifier(lastIdentifier),
-                !stored.outbox.contains(identifier), link?.request?.identifier != identifier
+                !stored.outbox.contains(identifier), link?.request?.identifier != identifier,
+                link?.report != .sent(identifier), link?.discarded.contains(identifier) != true
             else { continue }
             return identifier
         }
@@ -72,25 +90,33 @@ extension ClientMachine {
     mutating func sendOutgoing(at now: Int64) {
         guard case .connected = phase else { return }
         sendSubscriptions(at: now)
-        while let sent = link?.sent, sent < settings.limits.inFlight,
-            sent < stored.outbox.messages.count
-        {
+        while let sent = link?.sent, sent < mostInFlight, sent < stored.outbox.messages.count {
             let message = stored.outbox.messages[sent]
             if message.isReleased {
                 send(.pubrel, message.identifier, at: now)
             } else {
+                guard link?.gate == nil else { return }
+                link?.publishedAt = now
                 // DUP tells of a second attempt [MQTT-3.3.1-1].
                 let bytes = Self.encodePublish(
                     message.topic, message.payload, message.qos, message.retain,
-                    message.identifier, isDuplicate: sent < attempted)
+                    message.identifier, isDuplicate: attempted.contains(message.key))
                 send(bytes, at: now)
             }
             link?.sent = sent + 1
-            attempted = max(attempted, sent + 1)
+            attempted.insert(message.key)
         }
+        askForReport()
     }
 
-    private static func encodePublish(
+    /// One at a time while the broker may refuse one of them.
+    private var mostInFlight: Int {
+        guard refusals.hasSuspects else { return settings.limits.inFlight }
+        if case .sent? = link?.report { return 0 }
+        return 1
+    }
+
+    static func encodePublish(
         _ topic: [UInt8], _ payload: [UInt8], _ qos: QoS, _ retain: Bool,
         _ identifier: PacketIdentifier?, isDuplicate: Bool
     ) -> [UInt8] {
@@ -111,11 +137,20 @@ extension ClientMachine {
     // MARK: Acknowledgements
 
     mutating func receivePuback(_ identifier: PacketIdentifier, at moment: Moment) {
+        let now = moment.monotonicMilliseconds
+        if case .sent(identifier)? = link?.report {
+            link?.report = .none
+            isReportDue = false
+            refusals.settled(.report)
+            sendOutgoing(at: now)
+            return
+        }
+        if link?.discarded.remove(identifier) != nil { return }
         guard let index = sentIndex(identifier, qos: .atLeastOnce) else {
             drop(.violation(.unexpectedAcknowledgement(.puback, identifier)), at: moment)
             return
         }
-        finish(index, at: moment.monotonicMilliseconds)
+        finish(index, at: now)
     }
 
     mutating func receivePubrec(_ identifier: PacketIdentifier, at moment: Moment) {
@@ -151,8 +186,8 @@ extension ClientMachine {
         let key = stored.outbox.messages[index].key
         record(.finished(key))
         link?.sent -= 1
-        attempted -= 1
-        counters.published += 1
+        attempted.remove(key)
+        refusals.settled(.message(key))
         perform(.published(key))
         sendOutgoing(at: now)
     }

@@ -21,7 +21,10 @@ package struct OutgoingMessage: Hashable, Sendable {
 /// The messages on their way to the broker, in the order of publishing.
 package struct Outbox: Equatable, Sendable {
     package private(set) var messages: [OutgoingMessage] = []
-    /// Topics and payloads together.
+    /// Messages upon which the broker has closed connections: they are not sent before
+    /// ``retry(_:)``.
+    package private(set) var held: [OutgoingMessage] = []
+    /// Topics and payloads together, of both.
     package private(set) var bytes = 0
 
     package init() {}
@@ -39,21 +42,40 @@ package struct Outbox: Equatable, Sendable {
     }
 
     package mutating func remove(_ key: UInt64) {
-        guard let index = index(of: key) else { return }
-        bytes -= messages[index].size
-        messages.remove(at: index)
+        if let index = index(of: key) {
+            bytes -= messages.remove(at: index).size
+        } else if let index = held.firstIndex(where: { $0.key == key }) {
+            bytes -= held.remove(at: index).size
+        }
+    }
+
+    package mutating func holdBack(_ key: UInt64) {
+        if let index = index(of: key) { held.append(messages.remove(at: index)) }
+    }
+
+    /// A message that was held back becomes the last one to be sent.
+    package mutating func retry(_ key: UInt64) {
+        guard let index = held.firstIndex(where: { $0.key == key }) else { return }
+        messages.append(held.remove(at: index))
+    }
+
+    /// Messages, those that are held back included.
+    package var count: Int { messages.count + held.count }
+
+    package subscript(key: UInt64) -> OutgoingMessage? {
+        messages.first { $0.key == key } ?? held.first { $0.key == key }
     }
 
     /// Keeps only messages without a PUBREC: those of a lost session that are published anew.
     package mutating func removeReleased() {
         messages.removeAll(where: \.isReleased)
-        bytes = messages.reduce(0) { $0 + $1.size }
+        bytes = (messages + held).reduce(0) { $0 + $1.size }
     }
 
     package func contains(_ identifier: PacketIdentifier) -> Bool {
         messages.contains { $0.identifier == identifier }
+            || held.contains { $0.identifier == identifier }
     }
 
-    /// Keys rise with the index.
     private func index(of key: UInt64) -> Int? { messages.firstIndex { $0.key == key } }
 }
