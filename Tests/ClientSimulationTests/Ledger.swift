@@ -41,8 +41,6 @@ struct Ledger {
     var receivers: [Receiver]
     /// Phones whose session the broker has lost: what they publish may come twice at QoS 2.
     private(set) var lostSessions: Set<Int> = []
-    /// Phones that have held back a message of their own.
-    private var holders: Set<Int> = []
     private var sequenceOwners: [[UInt8]: [UInt64: Int]] = [:]
     private(set) var figures = Figures()
 
@@ -154,9 +152,6 @@ struct Ledger {
         }
     }
 
-    /// The phone has held a message of its own back.
-    mutating func heldBack(by phone: Int) { holders.insert(phone) }
-
     private mutating func noteSequence(_ message: SimulatedMessage, _ phone: Int) throws {
         let owner = sequenceOwners[message.channel, default: [:]][message.sequence]
         guard owner == nil || owner == message.number else {
@@ -181,8 +176,6 @@ struct Ledger {
         // Messages of QoS 0 are not sent again, so that they overtake others. Of a message that was
         // published while the phone had no session, a second copy may come.
         guard known.qos > 0, !receivers[phone].excused.contains(message.number) else { return }
-        // A message that cuts made look refused is sent after those that followed it.
-        if let publisher = known.phone, holders.contains(publisher) { return }
         let place = message.sequence > 0 ? message.sequence : UInt64(message.number)
         let last = receivers[phone].places[known.topic] ?? 0
         guard place > last else {

@@ -144,10 +144,6 @@ final class World {
             for phone in phones.indices {
                 try call(phone) { $0.start(at: $1) }
                 if phones[phone].isSuspended { try call(phone) { $0.enteredForeground(at: $1) } }
-                // Cuts look like refusals; the app sends again what was held back for them.
-                for message in phones[phone].machine.stored.outbox.held {
-                    try call(phone) { _ = $0.retry(message.key, at: $1) }
-                }
             }
             try pass(until: now + 5_000)
             if phones.allSatisfy(\.isIdle), broker?.isDrained == true, unanswered.isEmpty { return }
@@ -429,7 +425,6 @@ final class World {
     private func call(_ phone: Int, _ event: (inout ClientMachine, Moment) -> Void) throws {
         event(&phones[phone].machine, moment)
         let actions = phones[phone].machine.takeActions()
-        if !phones[phone].machine.stored.outbox.held.isEmpty { ledger.heldBack(by: phone) }
         for action in actions {
             if let left = phones[phone].killAfter {
                 if left == 0 {

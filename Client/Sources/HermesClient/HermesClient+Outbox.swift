@@ -8,8 +8,9 @@ extension HermesClient {
         /// The message. Its payload is empty once the broker has it and only the last step of QoS 2
         /// is missing.
         public let message: Message
-        /// The broker closed the connection upon this message, twice: it is held back, and tried
-        /// again after 10 minutes, then after twice as long each time, 4 hours at most.
+        /// The broker closed the connection, twice, upon a message with this topic: it is held back.
+        /// One message of the topic is tried again after 5 s, then after four times as long each
+        /// time, 4 hours at most; the others follow once the broker takes it.
         public let isHeldBack: Bool
     }
 

@@ -84,8 +84,10 @@ extension HermesClient {
         /// A subscription that the broker had granted was refused when it was renewed.
         case renewalRefused(filter: String)
         /// The broker closed the connection, twice, upon a message with this topic: its rules do not
-        /// let this client publish it. The message is held back: ``HermesClient/outbox()`` lists it,
-        /// ``HermesClient/retry(_:)`` and ``HermesClient/discard(_:)`` decide.
+        /// let this client publish it. The topic's messages are held back, and one of them is tried
+        /// again after 5 s, then after four times as long each time, 4 hours at most:
+        /// ``HermesClient/outbox()`` lists them, ``HermesClient/retry(_:)`` and
+        /// ``HermesClient/discard(_:)`` decide.
         case publishRefused(topic: String)
         /// The app has not acknowledged a message with this topic for so long, and it is the oldest of
         /// `count`. It was forgotten, or takes long; when some 20 are open the broker sends no more.
@@ -184,7 +186,7 @@ extension HermesClient.DropCause {
         description = reason.sentence
         kind =
             switch reason {
-            case .closedByPeer, .writeFailed: .closedByPeer
+            case .closedByPeer, .resetByPeer, .writeFailed: .closedByPeer
             case .networkFailure: .networkFailed
             case .nameNotFound: .nameNotFound
             case .connectionRefused: .connectionRefused
@@ -203,11 +205,12 @@ extension DropReason {
     fileprivate var sentence: String {
         switch self {
         case .closedByPeer: "the broker, or something between, closed the connection"
+        case .resetByPeer: "the broker, or something between, reset the connection"
         case .networkFailure: "the network failed, or the broker cannot be reached"
         case .nameNotFound: "the host's name has no address"
         case .connectionRefused: "nothing listens at the broker's address and port"
         case .tlsFailed(let reason): "TLS could not be agreed upon: \(reason)"
-        case .writeFailed: "the connection was gone when something was written"
+        case .writeFailed: "the connection was gone when it was used"
         case .untrusted(let reason): "the broker is not trusted: \(reason)"
         case .openTimeout:
             "the connection was not open after 15 s, or 5 s with another address left"

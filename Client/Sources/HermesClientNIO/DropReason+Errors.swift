@@ -21,10 +21,8 @@ extension DropReason {
         self =
             if let text = Self.objection(of: error) {
                 .untrusted(text)
-            } else if Self.isEndByPeer(error) {
-                .closedByPeer
             } else {
-                Self.cause(of: error)
+                Self.endByPeer(error) ?? Self.cause(of: error)
             }
     }
 
@@ -58,18 +56,30 @@ extension DropReason {
         self = Self.objection(of: error).map { .untrusted($0) } ?? .writeFailed
     }
 
-    private static func isEndByPeer(_ error: any Error) -> Bool {
-        if let error = error as? IOError { return error.errnoCode == ECONNRESET }
+    /// The reason of a connection that the other end has closed; `nil` for another error.
+    private static func endByPeer(_ error: any Error) -> DropReason? {
+        if let error = error as? IOError {
+            return switch error.errnoCode {
+            case ECONNRESET: .resetByPeer
+            // A read finds that RST has come after the end of what was sent.
+            case EPIPE, ENOTCONN: .writeFailed
+            default: nil
+            }
+        }
         #if canImport(Network)
-            // RST; a read on a socket that the system has taken gives ENOTCONN.
             if case .posix(let code)? = error as? NWError {
-                return code == .ECONNRESET || code == .ENOTCONN
+                return switch code {
+                case .ECONNRESET: .resetByPeer
+                // The system has taken the socket, as it does with those of suspended programs.
+                case .EPIPE, .ENOTCONN: .writeFailed
+                default: nil
+                }
             }
         #else
             // Many brokers close without the alert that TLS asks for.
-            if case .uncleanShutdown? = error as? NIOSSLError { return true }
+            if case .uncleanShutdown? = error as? NIOSSLError { return .closedByPeer }
         #endif
-        return error as? ChannelError == .eof
+        return error as? ChannelError == .eof ? .closedByPeer : nil
     }
 
     /// The text of an error that says the broker is not to be trusted.

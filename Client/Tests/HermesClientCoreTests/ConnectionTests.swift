@@ -223,7 +223,9 @@ struct ConnectionTests {
                 client.pass(Int64(seed % 45) * 100)
                 client.transportClosed()
                 // Nobody listens right after the crash.
+                client.clear()
                 if client.retryDelay == nil { client.transportClosed(.networkFailure) }
+                #expect(client.closed == 0, "what has closed is not closed")
                 let delay = try #require(client.retryDelay)
                 #expect((1_000...45_000).contains(delay))
                 delays.insert(delay)

@@ -205,10 +205,6 @@ struct Simulation {
             if case .suspended = client.phase { try call { $0.enteredForeground(at: $1) } }
             try move(all: true)
             try appWorks(all: true)
-            // Cuts look like refusals; the app sends again what was held back for them.
-            for message in client.stored.outbox.held {
-                try call { _ = $0.retry(message.key, at: $1) }
-            }
             let isDone =
                 broker.isIdle && client.stored.outbox.count == 0
                 && held.isEmpty && toClient.isEmpty && toBroker.isEmpty

@@ -4,6 +4,8 @@ import MQTTCodec
 package enum DropReason: Hashable, Sendable {
     /// The broker or something between closed the connection.
     case closedByPeer
+    /// The broker, or something between, has reset the connection (RST).
+    case resetByPeer
     /// The network failed, or the connection could not be opened.
     case networkFailure
     /// The host's name has no address.
@@ -32,7 +34,10 @@ package enum DropReason: Hashable, Sendable {
     case violation(BrokerViolation)
 
     /// The broker, or something between, has ended the connection; a write may find that first.
-    var isEndByPeer: Bool { self == .closedByPeer || self == .writeFailed }
+    var isEndByPeer: Bool { isClose || self == .writeFailed }
+
+    /// The broker, or something between, has closed the connection, in order or not.
+    var isClose: Bool { self == .closedByPeer || self == .resetByPeer }
 }
 
 /// A rule of MQTT that the broker has broken with a well-formed packet.

@@ -14,7 +14,7 @@ struct FightWatch: Sendable {
 
     /// True if the closes up to this one are those of a fight.
     mutating func closed(_ reason: DropReason, _ ended: ReconnectRule.Ended) -> Bool {
-        guard reason == .closedByPeer, ended.connectedFor < ReconnectRule.provenMilliseconds else {
+        guard reason.isClose, ended.connectedFor < ReconnectRule.provenMilliseconds else {
             self = FightWatch()
             return false
         }

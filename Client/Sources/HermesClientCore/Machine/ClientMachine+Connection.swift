@@ -57,7 +57,7 @@ extension ClientMachine {
     ) {
         guard number == currentNumber else { return }
         if case .looking = phase {
-            looked(isThere: false, at: moment)
+            looked(isThere: false, isClosed: true, at: moment)
             return
         }
         drop(reason, isClosed: true, at: moment)
@@ -79,11 +79,13 @@ extension ClientMachine {
         if case .connected(let since) = phase, let link {
             ended = ReconnectRule.Ended(
                 connectedFor: now - since,
-                followsPublication: reason.isEndByPeer && noteClose(at: moment),
+                followsPublication: noteEnd(reason, at: moment),
                 wasBusy: link.stream.deadline != nil
                     || now - link.messageAt < Self.busyMilliseconds)
             uncounted.lostConnections += 1
             storeCounters()
+        } else {
+            refusals.tryFailed()
         }
         leaveConnection(closes: !isClosed)
         lastDrop = reason
@@ -127,8 +129,8 @@ extension ClientMachine {
     }
 
     /// The look has found the broker, or has not.
-    mutating func looked(isThere: Bool, at moment: Moment) {
-        if let number = currentNumber { perform(.close(number)) }
+    mutating func looked(isThere: Bool, isClosed: Bool = false, at moment: Moment) {
+        if !isClosed, let number = currentNumber { perform(.close(number)) }
         follow(
             reconnect.looked(isThere: isThere, isForeground: isForeground, using: &random),
             at: moment)
@@ -259,10 +261,9 @@ extension ClientMachine {
         }
         losses.connected(at: now)
         noteQuickReconnect(at: moment)
+        if let refused = refusals.connected() { holdBack(refused, at: moment) }
         if refusals.hasSuspects { closeGate(at: now) }
-        for message in stored.outbox.held where refusals.nextRetry(of: [message]) == nil {
-            _ = refusals.hold(message.key, at: now)
-        }
+        refusals.holdAgain(stored.outbox.held.map(\.topic), at: now)
         sendOutgoing(at: now)
     }
 

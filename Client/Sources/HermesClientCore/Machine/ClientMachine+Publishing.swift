@@ -26,6 +26,7 @@ extension ClientMachine {
         let now = moment.monotonicMilliseconds
         guard qos != .atMostOnce else {
             guard case .connected = phase else { throw .notConnected }
+            link?.messageAt = now
             send(Self.encodePublish(topic, payload, qos, retain, nil, isDuplicate: false), at: now)
             return nil
         }
@@ -39,6 +40,8 @@ extension ClientMachine {
                 OutgoingMessage(
                     key: key, identifier: freeIdentifier(), topic: topic, payload: payload,
                     qos: qos, retain: retain)))
+        // It would overtake those that are held back.
+        if !stored.outbox.held(withTopic: topic).isEmpty { record(.heldBack(key)) }
         if sendsNow { sendOutgoing(at: now) }
         return key
     }
@@ -90,12 +93,14 @@ extension ClientMachine {
     mutating func sendOutgoing(at now: Int64) {
         guard case .connected = phase else { return }
         sendSubscriptions(at: now)
-        while let sent = link?.sent, sent < mostInFlight, sent < stored.outbox.messages.count {
+        while let sent = link?.sent, sent < settings.limits.inFlight,
+            sent < stored.outbox.messages.count
+        {
             let message = stored.outbox.messages[sent]
             if message.isReleased {
                 send(.pubrel, message.identifier, at: now)
             } else {
-                guard link?.gate == nil else { return }
+                guard maySend(.message(message.key)) else { return }
                 link?.publishedAt = now
                 // DUP tells of a second attempt [MQTT-3.3.1-1].
                 let bytes = Self.encodePublish(
@@ -107,13 +112,6 @@ extension ClientMachine {
             attempted.insert(message.key)
         }
         askForReport()
-    }
-
-    /// One at a time while the broker may refuse one of them.
-    private var mostInFlight: Int {
-        guard refusals.hasSuspects else { return settings.limits.inFlight }
-        if case .sent? = link?.report { return 0 }
-        return 1
     }
 
     static func encodePublish(
@@ -141,6 +139,7 @@ extension ClientMachine {
         if case .sent(identifier)? = link?.report {
             link?.report = .none
             isReportDue = false
+            if stored.reportRefusedAt != nil { record(.reportRefused(at: nil)) }
             refusals.settled(.report)
             sendOutgoing(at: now)
             return
@@ -150,6 +149,7 @@ extension ClientMachine {
             drop(.violation(.unexpectedAcknowledgement(.puback, identifier)), at: moment)
             return
         }
+        brokerTook(stored.outbox.messages[index])
         finish(index, at: now)
     }
 
@@ -160,8 +160,12 @@ extension ClientMachine {
         }
         let message = stored.outbox.messages[index]
         // From here on the message is the broker's, and a PUBLISH of it would be a second message.
-        if !message.isReleased { record(.released(message.key)) }
+        if !message.isReleased {
+            record(.released(message.key))
+            brokerTook(message)
+        }
         send(.pubrel, identifier, at: moment.monotonicMilliseconds)
+        sendOutgoing(at: moment.monotonicMilliseconds)
     }
 
     mutating func receivePubcomp(_ identifier: PacketIdentifier, at moment: Moment) {
@@ -187,7 +191,6 @@ extension ClientMachine {
         record(.finished(key))
         link?.sent -= 1
         attempted.remove(key)
-        refusals.settled(.message(key))
         perform(.published(key))
         sendOutgoing(at: now)
     }

@@ -58,7 +58,7 @@ package struct ClientMachine: Sendable {
         var sent = 0
         /// When a PUBLISH of QoS 1 or 2 was last sent.
         var publishedAt = Int64.min / 2
-        /// Publications wait until what the broker has for the app is acknowledged.
+        /// Suspects wait until what the broker has for the app is acknowledged.
         var gate: Gate?
         var report = Report.none
         /// Identifiers of messages that were sent and that the app has discarded since.
@@ -73,11 +73,11 @@ package struct ClientMachine: Sendable {
         var isProven = false
     }
 
-    /// Holds publications back at the beginning of a connection, because one of them may end it: what
-    /// the broker has for the app comes first. It opens when a PINGRESP finds nothing new and nothing
-    /// to be acknowledged, and after 30 s in any case.
+    /// Holds suspects of ``ClientMachine/refusals`` back, because one of them may end the connection:
+    /// what the broker has for the app comes first. It opens when a PINGRESP finds nothing new and
+    /// nothing to be acknowledged, and after 10 s in any case.
     struct Gate {
-        static let mostMilliseconds: Int64 = 30_000
+        static let mostMilliseconds: Int64 = 10_000
 
         var until: Int64
         /// A PINGREQ is on its way.
@@ -144,6 +144,8 @@ package struct ClientMachine: Sendable {
     /// Keys of messages that may have been sent before, and get DUP.
     var attempted: Set<UInt64>
     var refusals = RefusalWatch()
+    /// A report that was refused waits so long.
+    var reportHoldMilliseconds = RefusalWatch.firstReportHoldMilliseconds
     /// The broker has not acknowledged the last report.
     var isReportDue = false
     var reportTopic: [UInt8]?
@@ -213,7 +215,7 @@ package struct ClientMachine: Sendable {
         if let loss = losses.deadline { deadline = min(deadline, loss) }
         if let reminder = inbox.reminderDeadline { deadline = min(deadline, reminder) }
         if let gate = link.gate { deadline = min(deadline, gate.until) }
-        if stored.outbox.messages.isEmpty, let retry = refusals.nextRetry(of: stored.outbox.held) {
+        if let retry = refusals.nextRetry(of: stored.outbox.held) {
             deadline = min(deadline, retry)
         }
         return deadline

@@ -21,8 +21,8 @@ package struct OutgoingMessage: Hashable, Sendable {
 /// The messages on their way to the broker, in the order of publishing.
 package struct Outbox: Equatable, Sendable {
     package private(set) var messages: [OutgoingMessage] = []
-    /// Messages upon which the broker has closed connections: they are not sent before
-    /// ``retry(_:)``.
+    /// Messages upon which the broker has closed connections, and others of their topics, in the
+    /// order of publishing: they are not sent before ``retry(_:)``.
     package private(set) var held: [OutgoingMessage] = []
     /// Topics and payloads together, of both.
     package private(set) var bytes = 0
@@ -50,13 +50,25 @@ package struct Outbox: Equatable, Sendable {
     }
 
     package mutating func holdBack(_ key: UInt64) {
-        if let index = index(of: key) { held.append(messages.remove(at: index)) }
+        guard let index = index(of: key) else { return }
+        let message = messages.remove(at: index)
+        held.insert(message, at: held.firstIndex { $0.key > key } ?? held.count)
     }
 
     /// A message that was held back becomes the last one to be sent.
     package mutating func retry(_ key: UInt64) {
         guard let index = held.firstIndex(where: { $0.key == key }) else { return }
         messages.append(held.remove(at: index))
+    }
+
+    /// Messages with this topic that are held back.
+    package func held(withTopic topic: [UInt8]) -> [OutgoingMessage] {
+        held.filter { $0.topic == topic }
+    }
+
+    /// Messages with this topic that are to be sent and that the broker may refuse.
+    package func unreleased(withTopic topic: [UInt8]) -> [OutgoingMessage] {
+        messages.filter { $0.topic == topic && !$0.isReleased }
     }
 
     /// Messages, those that are held back included.

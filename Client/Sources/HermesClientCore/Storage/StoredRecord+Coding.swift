@@ -41,7 +41,7 @@ extension StoredRecord {
         case .released(let key), .finished(let key), .heldBack(let key), .retried(let key),
             .discarded(let key):
             writer.append(key)
-        case .reportRefused(let at): writer.append(at)
+        case .reportRefused(let at): writer.append(at ?? 0)
         case .owner(let identifier): writer.append(identifier)
         case .counted(let received, let duplicates):
             writer.append(received)
@@ -90,7 +90,7 @@ extension StoredRecord {
         case .heldBack: return fields.integer().map { .heldBack($0) }
         case .retried: return fields.integer().map { .retried($0) }
         case .discarded: return fields.integer().map { .discarded($0) }
-        case .reportRefused: return fields.integer().map { .reportRefused(at: $0) }
+        case .reportRefused: return fields.integer().map { .reportRefused(at: $0 == 0 ? nil : $0) }
         case .owner: return fields.string().map { .owner($0) }
         case .counted:
             guard let received = fields.integer(UInt32.self),

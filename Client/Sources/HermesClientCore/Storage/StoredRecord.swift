@@ -22,8 +22,9 @@ package enum StoredRecord: Hashable, Sendable {
     case retried(UInt64)
     /// The app wants the message with this key no longer.
     case discarded(UInt64)
-    /// The broker closes the connection upon the client's report; UNIX time in milliseconds.
-    case reportRefused(at: Int64)
+    /// The broker closes the connection upon the client's report; UNIX time in milliseconds, `nil`
+    /// for a report that it has taken since.
+    case reportRefused(at: Int64?)
     /// The app has acknowledged a message of QoS 2; a repeat of it is answered and not delivered.
     case received(PacketIdentifier, digest: UInt64)
     /// PUBREL has come for it.
