@@ -66,10 +66,10 @@ struct HermesPhone: AsyncParsableCommand {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await printMessages(of: client) }
             group.addTask {
-                for await state in client.states { Console.note("state: \(state.sentence)") }
+                for await state in client.states { Console.note("state: \(state)") }
             }
             group.addTask {
-                for await event in client.events { Console.note("event: \(event.sentence)") }
+                for await event in client.events { Console.note("event: \(event)") }
             }
             client.start()
             for filter in filters { group.addTask { await subscribe(client, filter, qos) } }

@@ -46,10 +46,10 @@ public final class HermesClient: Sendable {
         outlets = ClientEngine.Outlets(
             states: StateBoard(.stopped(.notStarted)),
             events: Mailbox(mostElements: Events.mostUnread),
-            inlet: DeliveryInlet(engine: engine))
+            inlet: DeliveryInlet(engine: engine), log: configuration.log)
         allowsExactlyOnce = configuration.storage.survivesRestart
         if let damage = opened.damage {
-            outlets.events.put(.storageDamaged(bytes: damage.bytes, setAside: damage.setAside))
+            outlets.tell(.storageDamaged(bytes: damage.bytes, setAside: damage.setAside))
         }
         engine.set(
             ClientEngine(
@@ -101,6 +101,20 @@ public final class HermesClient: Sendable {
     /// Nothing is lost between ``start()`` and the first loop: messages wait. The broker sends
     /// only a few, commonly 20, before the app acknowledges.
     public var deliveries: Deliveries { Deliveries(inlet: outlets.inlet) }
+
+    /// Copies of the messages whose topic a filter covers, for any number of parts of the app: each
+    /// loop gets all that come from its beginning on, in order, and acknowledges nothing. One that
+    /// is slow keeps the newest 256.
+    ///
+    /// This neither subscribes nor acknowledges: a loop over ``deliveries`` does the latter, and
+    /// without one nothing comes here after some 20 messages.
+    ///
+    /// - Parameter filter: by the rules of MQTT 3.1.1, section 4.7; that of a shared subscription
+    ///   covers what follows its group's name.
+    /// - Returns: The messages, for any number of loops.
+    public func messages(matching filter: String) -> Messages {
+        Messages(board: outlets.observers, filter: Array(filter.utf8))
+    }
 
     // MARK: Messages
 

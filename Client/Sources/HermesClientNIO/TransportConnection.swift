@@ -23,6 +23,8 @@ package final class TransportConnection {
     private var attempts: [ObjectIdentifier: any Channel] = [:]
     private var isClosed = false
     private var isClosing = false
+    /// Why the broker is not trusted; it stands for any reason that the transport gives.
+    private var objection: String?
     /// Bytes that were written and have not left the program.
     package private(set) var pendingBytes = 0
 
@@ -101,10 +103,13 @@ package final class TransportConnection {
         if !isClosing, !isClosed { tell(.received(Array(buffer.readableBytesView))) }
     }
 
+    /// The broker is not trusted; the transport's own error comes next.
+    func object(_ text: String) { objection = text }
+
     func closed(_ reason: DropReason) {
         guard !isClosed else { return }
         isClosed = true
-        tell(.closed(reason))
+        tell(.closed(objection.map { .untrusted($0) } ?? reason))
     }
 
     private func failed(_ reason: DropReason) {

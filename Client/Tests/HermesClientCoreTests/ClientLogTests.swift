@@ -134,7 +134,8 @@ enum RandomRecord {
         let name = [UInt8](repeating: UInt8(random.number(in: 97...101)), count: 3)
         let identifier = PacketIdentifier(position: UInt64(random.number(in: 0...6)))
         let sequence = UInt64(random.number(in: 1...3_000))
-        switch random.number(in: 0...23) {
+        switch random.number(in: 0...24) {
+        case 24: return .cleanSessionStarted
         case 0: return .sessionStarted
         case 1: return .sessionResumed(isCertain: random.once(in: 2))
         case 14: return .connecting

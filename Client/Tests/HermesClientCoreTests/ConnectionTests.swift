@@ -27,6 +27,57 @@ struct ConnectionTests {
         #expect(client.events == [.sessionLost])
     }
 
+    @Test("a clean session ends with its connection, and none is told as lost")
+    func cleanSession() throws {
+        var settings = ClientSettings.phone
+        settings.keepsSession = false
+        var client = try Driver(settings)
+        client.start()
+        client.call { machine, moment in
+            try? machine.subscribe([0x61], qos: .atLeastOnce, at: moment)
+        }
+        for _ in 0..<3 {
+            client.clear()
+            client.connect()
+            // Byte 9 of CONNECT are its flags; bit 1 asks for a clean session.
+            #expect(client.writes.first.map { $0[9] } == 0b10)
+            let request = client.sent.compactMap {
+                if case .subscribe(let identifier, _) = $0 { identifier } else { nil }
+            }
+            #expect(request.count == 1)
+            client.receive(Packets.suback(request.first ?? 0, [1]))
+            // Closes that come soon look like a fight.
+            client.pass(61_000)
+            client.transportClosed()
+            #expect(!client.events.contains(.sessionLost))
+        }
+        #expect(client.machine.counters.lostSessions == 0)
+        #expect(client.machine.counters.connects == 3)
+        #expect(try client.restarted(settings).machine.stored == client.machine.stored)
+    }
+
+    @Test("CONNECT carries the will, behind the client identifier")
+    func will() throws {
+        var settings = ClientSettings.phone
+        settings.will = ClientWill(
+            topic: Array("gone".utf8), payload: [7], qos: .atLeastOnce, retain: true)
+        settings.credentials = ClientCredentials(userName: [0x75], password: [0x70])
+        var client = try Driver(settings)
+        client.start()
+        client.transportOpened()
+        var connect: [UInt8] = [0x10, 32, 0, 4]
+        connect += Array("MQTT".utf8)
+        connect += [4, 0b1110_1100, 0, 150, 0, 5]
+        connect += Array("phone".utf8)
+        connect += [0, 4]
+        connect += Array("gone".utf8)
+        connect += [0, 1, 7, 0, 1, 0x75, 0, 1, 0x70]
+        #expect(client.writes.first == connect)
+        #expect(ClientWill(topic: [0x23], payload: [], qos: .atMostOnce, retain: false) == nil)
+        let long = [UInt8](repeating: 0, count: 65_536)
+        #expect(ClientWill(topic: [0x61], payload: long, qos: .atMostOnce, retain: false) == nil)
+    }
+
     @Test("six tries come, each after 1 to 15 s; then they become rarer, up to one in 5 minutes")
     func reconnectRule() throws {
         let steps: [Int64] = [30_000, 60_000, 120_000, 240_000]

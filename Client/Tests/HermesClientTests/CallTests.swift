@@ -168,6 +168,62 @@ struct CallTests {
         await client.stop()
     }
 
+    @Test("a wake-up returns when the app comes into the foreground")
+    func wakeUp() async throws {
+        let broker = try await TestBroker()
+        let client = try HermesClient.of(broker)
+        client.start()
+        try await client.connected()
+        await client.enteredBackground()
+        async let wake: Void = client.wokenByPush()
+        try await client.connected()
+        client.enteredForeground()
+        await wake
+        // In the foreground there is nothing to wait for.
+        await client.wokenByPush()
+        try await client.connected()
+        await client.stop()
+    }
+
+    #if os(Linux)
+        @Test("stop() leaves no socket behind that has not connected")
+        func halfOpenSockets() async throws {
+            let full = try FullListener()
+            let client = try HermesClient(
+                .init(.plain("127.0.0.1", port: full.port), clientID: "phone", storage: .none))
+            let before = try full.connecting()
+            client.start()
+            try await wait { try full.connecting() > before }
+            await client.stop()
+            #expect(try full.connecting() == before)
+        }
+    #endif
+
+    @Test("the log has states and events, a line each, with its level")
+    func log() async throws {
+        let broker = try await TestBroker()
+        let lines = NIOLockedValueBox<[HermesClient.LogLine]>([])
+        var configuration = HermesClient.Configuration(
+            .plain("127.0.0.1", port: broker.port), clientID: "phone", storage: .none)
+        configuration.log = { line in lines.withLockedValue { $0.append(line) } }
+        let client = try HermesClient(configuration)
+        client.start()
+        try await client.connected()
+        broker.stop()
+        try await wait { if case .waiting = client.state { true } else { false } }
+        await client.stop()
+        let told = lines.withLockedValue { $0 }
+        #expect(
+            told.prefix(3).map(\.message) == [
+                "state: connecting, try 1", "state: connected, with a new session",
+                "event: disconnected: the broker, or something between, closed the connection",
+            ])
+        #expect(told.prefix(3).map(\.level) == [.debug, .info, .info])
+        #expect(told.last?.message == "state: stopped, as asked")
+        let hostile = HermesClient.Event.renewalRefused(filter: "a\nb")
+        #expect("\(hostile)" == "the broker refused a\\u{a}b")
+    }
+
     @Test("refused filters leave nothing behind")
     func refusedFilters() async throws {
         let broker = try await TestBroker()

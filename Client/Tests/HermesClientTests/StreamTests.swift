@@ -86,6 +86,29 @@ struct StreamTests {
         #expect(taken.compactMap(Int.init).sorted() == Array(0..<400))
     }
 
+    @Test("parts of an app look at the messages of a filter, each at all of them")
+    func observers() async throws {
+        let broker = try await TestBroker()
+        let client = try HermesClient.of(broker)
+        client.start()
+        try await client.subscribe("a/#", qos: .atLeastOnce)
+        let loops = [client.messages(matching: "a/+"), client.messages(matching: "a/2")].map {
+            $0.makeAsyncIterator()
+        }
+        for number in 1...3 {
+            _ = try await client.publish(.init(topic: "a/\(number)", text: "\(number)"))
+        }
+        #expect(await client.take(3).map(\.text) == ["1", "2", "3"])
+        await client.stop()
+        var texts: [[String]] = []
+        for loop in loops {
+            var seen: [String] = []
+            while let message = await loop.next() { seen.append(message.text) }
+            texts.append(seen)
+        }
+        #expect(texts == [["1", "2", "3"], ["2"]])
+    }
+
     @Test("stop() ends every loop, behind the state that tells of it; start() begins anew")
     func stopEnds() async throws {
         let broker = try await TestBroker()

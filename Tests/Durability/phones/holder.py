@@ -87,8 +87,9 @@ class Holder:
         """A life with a wrong password: it stops and says so, and calls that wait throw."""
         life = self._start(word="wrong")
         self._odd_lives.append(life)
-        life.await_note("not subscribed: .* the broker refuses the credentials", within=60)
+        life.tell(f"publish up/{self.name}/mistake-{len(self._odd_lives)} here")
         life.await_note("state: stopped, the broker refuses the credentials", within=60)
+        life.await_note("not published: .* the broker refuses the credentials", within=60)
         require(life.stop() == 0, f"{self.name} does not end after a wrong password")
 
     def flip(self, rng: random.Random) -> None:

@@ -14,10 +14,11 @@ extension ClientEngine {
         cancelCredentials()
         handle { $0.stop(at: $1) }
         setPause(.stopped(.requested))
-        outlets.states.change(to: .stopped(.requested))
+        outlets.tell(.stopped(.requested))
         outlets.states.end()
         outlets.events.end()
         outlets.inlet.mailbox.end()
+        outlets.observers.end()
     }
 
     func enteredBackground() {
@@ -139,6 +140,7 @@ extension ClientEngine {
             guard let inbound = machine.takeMessage() else { return nil }
             let message = HermesClient.ReceivedMessage(inbound)
             cache.insert(message)
+            outlets.observers.put(message)
             return HermesClient.Delivery(message, number: inbound.number, inlet: inlet)
         }
     }

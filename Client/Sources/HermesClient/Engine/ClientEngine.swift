@@ -10,6 +10,18 @@ final class ClientEngine {
         let states: StateBoard
         let events: Mailbox<HermesClient.Event>
         let inlet: DeliveryInlet
+        let observers = MessageBoard()
+        let log: (@Sendable (HermesClient.LogLine) -> Void)?
+
+        func tell(_ event: HermesClient.Event) {
+            log?(HermesClient.LogLine(event))
+            events.put(event)
+        }
+
+        func tell(_ state: HermesClient.State) {
+            if let log, state != states.current { log(HermesClient.LogLine(state)) }
+            states.change(to: state)
+        }
     }
 
     /// QoS 0 is not taken while so many bytes wait for the network.
@@ -114,7 +126,7 @@ final class ClientEngine {
         case .replaceLog(let file):
             store { storage throws(StorageError) in try storage.replace(with: file) }
         case .state(let state): tell(state)
-        case .event(let event): outlets.events.put(HermesClient.Event(event))
+        case .event(let event): outlets.tell(HermesClient.Event(event))
         case .requestCredentials: requestCredentials()
         case .published(let key): receipts.removeValue(forKey: key)?.finish(.success(()))
         case .subscriptionAnswered(let filter, let answer):
@@ -134,7 +146,7 @@ final class ClientEngine {
             try write(storage)
         } catch {
             storageFailure = error
-            outlets.events.put(.storageFailed(error.reason))
+            outlets.tell(.storageFailed(error.reason))
             tryStorageLater()
         }
     }
@@ -147,7 +159,7 @@ final class ClientEngine {
             storageFailure = nil
             storageTimer?.cancel()
             storageTimer = nil
-            outlets.events.put(.storageRecovered)
+            outlets.tell(.storageRecovered)
         } catch {
             storageFailure = error
         }
@@ -165,7 +177,7 @@ final class ClientEngine {
     private func tell(_ state: ClientState) {
         let state = HermesClient.State(state, cause: machine.lastDrop)
         if case .stopped(let reason) = state { setPause(.stopped(reason)) } else { setPause(nil) }
-        outlets.states.change(to: state)
+        outlets.tell(state)
     }
 
     /// Calls that wait throw the error, and wait again from `nil` on.
@@ -233,7 +245,12 @@ final class ClientEngine {
         guard !machine.isAwakeInBackground, !whenAsleep.isEmpty else { return }
         let waiting = whenAsleep
         whenAsleep = []
-        afterConnections { for done in waiting { done() } }
+        // The connection of the foreground stays; nobody waits for its end.
+        if machine.isForeground {
+            for done in waiting { done() }
+        } else {
+            afterConnections { for done in waiting { done() } }
+        }
     }
 
     // MARK: Time

@@ -182,9 +182,20 @@ extension ClientMachine {
             password = ByteRange(offset: source.count, count: credentials.password.count)
             source += credentials.password
         }
-        let connect = Connect(
-            version: .v3_1_1, cleanSession: false, keepAlive: keepAlive,
+        var connect = Connect(
+            version: .v3_1_1, cleanSession: !settings.keepsSession, keepAlive: keepAlive,
             clientIdentifier: identifier, userName: userName, password: password)
+        if let will = settings.will {
+            let topic = ByteRange(offset: source.count, count: will.topic.count)
+            let message = ByteRange(offset: topic.end, count: will.payload.count)
+            source += will.topic + will.payload
+            connect.will =
+                (try? source.read { bytes throws(MalformedPacket) in
+                    try TopicName(validating: topic, in: bytes)
+                }).map {
+                    Connect.Will(topic: $0, message: message, qos: will.qos, retain: will.retain)
+                }
+        }
         var bytes: [UInt8] = []
         source.withUnsafeBytes {
             PacketEncoder.append(.connect(connect), fieldsIn: $0, to: &bytes)
@@ -245,6 +256,8 @@ extension ClientMachine {
 
     private mutating func accepted(sessionPresent: Bool, at moment: Moment) {
         let now = moment.monotonicMilliseconds
+        // A clean session is never present [MQTT-3.2.2-1].
+        let sessionPresent = sessionPresent && settings.keepsSession
         phase = .connected(since: now)
         hasAskedForCredentials = false
         addresses.served()
@@ -270,12 +283,10 @@ extension ClientMachine {
     /// The broker has no session. Messages that had their PUBREC are the broker's, the others are
     /// published anew; all subscriptions are asked for again.
     private mutating func startSession() {
-        if stored.hasSession {
-            perform(.event(.sessionLost))
-        }
+        if stored.hasSession, settings.keepsSession { perform(.event(.sessionLost)) }
         let takenOver = stored.outbox.messages.filter(\.isReleased).map(\.key)
         let unwanted = stored.subscriptions.all.filter { $0.state == .unwanted }
-        record(.sessionStarted)
+        record(settings.keepsSession ? .sessionStarted : .cleanSessionStarted)
         for subscription in unwanted {
             forgetBaselines(of: subscription.filter)
             perform(.subscriptionAnswered(subscription.filter, .unsubscribed))

@@ -120,7 +120,8 @@ package struct ClientMachine: Sendable {
     var phase = Phase.stopped(.notStarted)
     var link: Link?
     var reconnect = ReconnectRule()
-    var isForeground = true
+    /// The app is on the screen, as far as it has told.
+    package internal(set) var isForeground = true
     /// The app has told of foreground or background.
     var knowsLife = false
     var startedAt = Int64.min / 2

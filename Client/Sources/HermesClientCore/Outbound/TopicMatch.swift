@@ -1,11 +1,11 @@
 /// Compares topic names with topic filters, by the rules of MQTT 3.1.1, section 4.7.
-enum TopicMatch {
+package enum TopicMatch {
     private static let slash = UInt8(ascii: "/")
     private static let dollar = UInt8(ascii: "$")
     private static let share = Array("$share/".utf8)
 
     /// The filter of a shared subscription is what follows its group's name.
-    static func covers(_ filter: [UInt8], _ topic: [UInt8]) -> Bool {
+    package static func covers(_ filter: [UInt8], _ topic: [UInt8]) -> Bool {
         let levels = shared(filter[...]).split(separator: slash, omittingEmptySubsequences: false)
         let names = topic.split(separator: slash, omittingEmptySubsequences: false)
         // Wildcards in the first level leave out the topics of the broker itself [MQTT-4.7.2-1].

@@ -30,12 +30,13 @@ extension StoredRecord {
         case baselineForgotten = 26
         case channelAnew = 27
         case uncountedSubscription = 28
+        case cleanSessionStarted = 29
     }
 
     func encode(to writer: inout RecordWriter) {
         writer.append(kind.rawValue)
         switch self {
-        case .connecting, .sessionStarted: break
+        case .connecting, .sessionStarted, .cleanSessionStarted: break
         case .sessionResumed(let isCertain): writer.append(isCertain)
         case .queued(let message): Self.encode(message, to: &writer)
         case .released(let key), .finished(let key), .heldBack(let key), .retried(let key),
@@ -83,6 +84,7 @@ extension StoredRecord {
         switch kind {
         case .connecting: return .connecting
         case .sessionStarted: return .sessionStarted
+        case .cleanSessionStarted: return .cleanSessionStarted
         case .sessionResumed: return fields.flag().map { .sessionResumed(isCertain: $0) }
         case .queued: return decodeMessage(&fields).map { .queued($0) }
         case .released: return fields.integer().map { .released($0) }
@@ -130,6 +132,7 @@ extension StoredRecord {
         switch self {
         case .connecting: .connecting
         case .sessionStarted: .sessionStarted
+        case .cleanSessionStarted: .cleanSessionStarted
         case .sessionResumed: .sessionResumed
         case .queued: .queued
         case .released: .released

@@ -8,6 +8,8 @@ package enum StoredRecord: Hashable, Sendable {
     /// CONNACK told that the broker had no session, and a new one begins: nothing is left of what
     /// belonged to the old one.
     case sessionStarted
+    /// A session begins that ends with its connection, because the app wants such ones.
+    case cleanSessionStarted
     /// CONNACK told that the broker has the session. `isCertain` is false if it may have begun at
     /// an earlier CONNECT whose CONNACK was lost: then all subscriptions are asked for again.
     case sessionResumed(isCertain: Bool)

@@ -31,13 +31,12 @@ package struct StoredState: Equatable, Sendable {
         case .owner(let identifier): owner = identifier
         case .connecting: isConnecting = true
         case .sessionStarted:
-            counters.connects &+= 1
             if hasSession { counters.lostSessions &+= 1 }
-            counters.published &+= UInt64(outbox.messages.count(where: \.isReleased))
-            (hasSession, isConnecting) = (true, false)
-            outbox.removeReleased()
-            received = [:]
-            subscriptions.loseSession()
+            beginSession()
+            hasSession = true
+        case .cleanSessionStarted:
+            beginSession()
+            hasSession = false
         case .sessionResumed(let isCertain):
             counters.connects &+= 1
             (hasSession, isConnecting) = (true, false)
@@ -68,6 +67,15 @@ package struct StoredState: Equatable, Sendable {
             counters.received &+= UInt64(received)
             counters.duplicates &+= UInt64(duplicates)
         }
+    }
+
+    private mutating func beginSession() {
+        counters.connects &+= 1
+        counters.published &+= UInt64(outbox.messages.count(where: \.isReleased))
+        isConnecting = false
+        outbox.removeReleased()
+        received = [:]
+        subscriptions.loseSession()
     }
 
     /// Some changes are missing: what the broker has granted, and which session it has, is not sure.
