@@ -395,13 +395,15 @@ if Context.environment["TEST_ALL_PACKAGES"] != nil {
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOTLS", package: "swift-nio"),
             ]),
-        module(
-            "HermesClient", path: "Client/Sources/HermesClient",
-            [
+        .target(
+            name: "HermesClient",
+            dependencies: [
                 "HermesClientCore", "HermesClientMessages", "HermesClientNIO", "MQTTCodec",
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
-            ]),
+            ],
+            path: "Client/Sources/HermesClient", exclude: ["PrivacyInfo.xcprivacy"],
+            swiftSettings: swiftSettings),
         program(
             "hermes-phone", path: "Client/Examples/hermes-phone",
             [

@@ -15,6 +15,13 @@ let apple: TargetDependencyCondition? = .when(
 /// Where the system has no TLS of its own.
 let linux: TargetDependencyCondition? = .when(platforms: [.linux])
 
+// Apple asks for it. On Linux a resource would bring in the whole of Foundation.
+#if os(Linux)
+    let (resources, unused): ([Resource]?, [String]) = (nil, ["PrivacyInfo.xcprivacy"])
+#else
+    let (resources, unused): ([Resource]?, [String]) = ([.copy("PrivacyInfo.xcprivacy")], [])
+#endif
+
 let package = Package(
     name: "hermes-client",
     platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .visionOS(.v1)],
@@ -60,7 +67,7 @@ let package = Package(
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
-            swiftSettings: swiftSettings),
+            exclude: unused, resources: resources, swiftSettings: swiftSettings),
         // Example and benchmark are no products: who depends on the package does not fetch what they
         // need.
         .executableTarget(
