@@ -25,7 +25,7 @@ struct FlowOrderTests {
         init(_ file: SourceFile) {
             name = String(file.path.split(separator: "/").last?.dropLast(6) ?? "")
             for (index, line) in file.lines.enumerated() {
-                let code = line.prefix(upTo: line.firstRange(of: "//")?.lowerBound ?? line.endIndex)
+                let code = line.code
                 if let method = code.firstMatch(of: #/\bfunc\s+(\w+)/#)?.1 {
                     declared.insert(String(method))
                     continue
