@@ -100,7 +100,7 @@ package struct BrokerLoop: ~Copyable {
             bans: bans,
             seed: UInt64.random(in: .min ... .max), now: Self.clock(), wallClockMs: hermes_wall_ms()
         )
-        if let store = store as? DurableStore {
+        if store.isRecording {
             try store.restore(&shard)
             shard.finishRestoring()
             try store.start()
