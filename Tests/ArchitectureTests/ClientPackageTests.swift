@@ -35,7 +35,7 @@ struct ClientPackageTests {
         #expect(files.count > 25, "the scan found too little")
         for file in files {
             for (index, line) in file.lines.enumerated() {
-                let code = line.prefix(upTo: line.firstRange(of: "//")?.lowerBound ?? line.endIndex)
+                let code = line.code
                 #expect(
                     code.firstMatch(of: Self.unavailable) == nil || Self.isAllowed(code, in: file),
                     "\(file.path):\(index + 1): \(line)")
