@@ -34,10 +34,9 @@ package enum DropReason: Hashable, Sendable {
     case violation(BrokerViolation)
 
     /// The broker, or something between, has ended the connection; a write may find that first.
-    var isEndByPeer: Bool { isClose || self == .writeFailed }
-
-    /// The broker, or something between, has closed the connection, in order or not.
-    var isClose: Bool { self == .closedByPeer || self == .resetByPeer }
+    var isEndByPeer: Bool {
+        self == .closedByPeer || self == .resetByPeer || self == .writeFailed
+    }
 }
 
 /// A rule of MQTT that the broker has broken with a well-formed packet.

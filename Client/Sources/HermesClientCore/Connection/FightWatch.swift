@@ -12,9 +12,10 @@ struct FightWatch: Sendable {
     private var count = 0
     private var longest: Int64 = 0
 
-    /// True if the closes up to this one are those of a fight.
+    /// True if the closes up to this one are those of a fight. A broker closes in order upon a
+    /// take-over; a reset is the network's.
     mutating func closed(_ reason: DropReason, _ ended: ReconnectRule.Ended) -> Bool {
-        guard reason.isClose, ended.connectedFor < ReconnectRule.provenMilliseconds else {
+        guard reason == .closedByPeer, ended.connectedFor < ReconnectRule.provenMilliseconds else {
             self = FightWatch()
             return false
         }

@@ -57,6 +57,7 @@ extension ClientMachine {
     ) {
         guard number == currentNumber else { return }
         if case .looking = phase {
+            lastDrop = reason
             looked(isThere: false, isClosed: true, at: moment)
             return
         }

@@ -47,8 +47,12 @@ extension ClientMachine {
         case .waiting:
             reconnect.restart()
             connect(at: moment)
+        case .looking:
+            leaveConnection(closes: true)
+            reconnect.restart()
+            connect(at: moment)
         case .connected: probe(at: moment)
-        case .stopped, .suspended, .awaitingCredentials, .opening, .looking, .handshaking: break
+        case .stopped, .suspended, .awaitingCredentials, .opening, .handshaking: break
         }
     }
 
