@@ -40,8 +40,8 @@ struct DocumentationTests {
         // The page's files are no part of the API.
         let existing = server.routes.routes.filter { !$0.path.hasPrefix("/ui") }
             .map { "\($0.method.rawValue) \($0.path)" }
-        let documented = try Self.cells(in: "## Routes").flatMap { Self.words($0) }
-            .filter { !$0.contains("/ui") }
+        let words: [String] = try Self.cells(in: "## Routes").flatMap { Self.words($0) }
+        let documented = words.filter { !$0.contains("/ui") }
         #expect(documented.sorted() == existing.sorted())
     }
 
