@@ -304,7 +304,9 @@ extension MetricFamily {
     /// The routes that were asked for since the start. There are many, of which a broker uses few, and
     /// each has some twenty series.
     private static func asked(_ figures: BrokerFigures) -> [AdminFigures.Requests] {
-        figures.admin.requests.filter { $0.times.count > 0 }
+        figures.admin.requests.filter { requests in
+            requests.times.count > 0 || requests.answers.contains { $0.value > 0 }
+        }
     }
 
     private static func labels(
