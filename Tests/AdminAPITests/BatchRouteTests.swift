@@ -63,7 +63,7 @@ struct BatchRouteTests {
             let kinds = results.map { $0.error?.type.split(separator: ":").last }
             #expect(kinds == [nil, "invalid-json", "invalid-topic", nil])
             #expect(
-                results[1].error?.detail == "The line is not JSON at column 1: expected a value; "
+                results[1].error?.detail == "The line is not JSON at column 1: expected a value, "
                     + "found the word `not`.")
             #expect(server.broker.publications.map(\.payload) == [[0x31], [0x33]])
             #expect(server.broker.groups == [2])
