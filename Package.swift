@@ -146,6 +146,8 @@ let package = Package(
             "AdminTLS",
             [
                 "PlainText", "SystemFiles",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),
         module(

@@ -24,7 +24,7 @@ struct ProviderTokens {
         self.teamID = teamID
         self.file = file
         guard let stored = try? WholeFile(file, maximumByteCount: 4_096, isSecret: true),
-            stored.status.isOurs, stored.status.mode & 0o077 == 0
+            stored.status.isOurs, stored.status.modeOfOthers == 0
         else { return }
         let words = String(decoding: stored.bytes, as: UTF8.self).split(
             separator: " ", omittingEmptySubsequences: false)

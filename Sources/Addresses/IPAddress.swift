@@ -62,6 +62,7 @@ public struct IPAddress: Hashable, Sendable, BitwiseCopyable {
     /// The address of a listener: numeric, or `localhost`, which means 127.0.0.1. `nil` for other text.
     public init?(listener: String, port: UInt16 = 0) {
         self.init(host: listener == "localhost" ? "127.0.0.1" : listener, port: port)
+        self = unmapped
     }
 
     // MARK: Text

@@ -53,10 +53,10 @@ public struct IPNetwork: Hashable, Sendable, BitwiseCopyable {
         return IPNetwork(address, length: length - 96)
     }
 
-    /// True when the address is in the network, at any port. ::ffff:a.b.c.d also matches as IPv4.
-    public func contains(_ address: IPAddress) -> Bool {
-        holds(address) || holds(address.unmapped)
-    }
+    /// True when the address is in the network, at any port. An IPv4 address and its form
+    /// ::ffff:a.b.c.d are the same address, as the two forms of a network are the same network:
+    /// neither is in ::/0, which holds the addresses of IPv6.
+    public func contains(_ address: IPAddress) -> Bool { unmapped.holds(address.unmapped) }
 
     /// True for networks of 127.0.0.0/8, and for those of ::1 whose connections are counted together.
     public var isLoopback: Bool {

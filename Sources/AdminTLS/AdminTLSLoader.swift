@@ -23,6 +23,8 @@ package struct AdminTLSLoader {
         package let context: NIOSSLContext
         /// Time at which the first certificate of the chain expires, in seconds since 1970.
         package let expires: Int64
+        /// Time from which all certificates of the chain are valid, in seconds since 1970.
+        package let begins: Int64
         /// Time at which the first authority for callers' certificates expires, in seconds since
         /// 1970; `nil` when callers show none.
         package let authoritiesExpire: Int64?
@@ -59,11 +61,13 @@ package struct AdminTLSLoader {
             }
         }
         guard problems.isEmpty, let privateKey, let chain,
-            let expires = chain.map(\.notValidAfter).min()
+            let expires = chain.map(\.notValidAfter).min(),
+            let begins = chain.map(\.notValidBefore).max()
         else { return nil }
         do {
             return Loaded(
                 context: try context(chain, privateKey, authorities), expires: Int64(expires),
+                begins: Int64(begins),
                 authoritiesExpire: authorities?.map(\.notValidAfter).min().map { Int64($0) })
         } catch {
             // Each part is valid by itself, so they do not belong together.

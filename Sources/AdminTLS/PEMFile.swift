@@ -34,6 +34,11 @@ package enum PEMFile {
         _ path: String, isGuarded: Bool
     ) throws(Unusable) -> NIOSSLPrivateKey {
         let file = try read(path)
+        guard !PEMKind.isCertificateWithoutKey(file.bytes) else {
+            throw Unusable(
+                description: "\(VisibleText.quoted(path)) holds a certificate and no key. "
+                    + PEMKind.swappedCure)
+        }
         guard !isGuarded || file.status.mode & 0o027 == 0 else {
             throw Unusable(
                 description: """

@@ -112,7 +112,7 @@ package struct BrokerLoop: ~Copyable {
             do throws(SystemError) {
                 _ = try reactor.listen(
                     address: listener.address, port: listener.port,
-                    userTimeout: settings.userTimeout)
+                    isIPv6Only: listener.isIPv6Only, userTimeout: settings.userTimeout)
             } catch {
                 throw ListenFailure(
                     section: "listeners[\(index)]", address: error.subject, code: error.code)

@@ -30,6 +30,8 @@ package struct BrokerSettings: Sendable {
     package struct Listener: Sendable {
         package var address: String
         package var port: UInt16
+        /// True on `::` when another listener has its port for IPv4.
+        package var isIPv6Only = false
         package var allowsAnonymous: Bool
         /// The context of TLS handshakes; `nil` for plain TCP.
         package var tls: TLSContext?

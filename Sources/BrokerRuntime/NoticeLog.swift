@@ -66,7 +66,7 @@ struct NoticeLog {
                 let heldBack = lifecycleLines.take(atMilliseconds: now.milliseconds)
             else { return }
             var metadata: Logger.Metadata = [
-                LogKeys.connection: "\(handle.index)",
+                LogKeys.connection: Self.name(of: handle),
                 LogKeys.address: "\(reactor.address(of: handle))",
                 LogKeys.client: Self.text(identifier),
                 LogKeys.cleanSession: "\(cleanSession)",
@@ -79,7 +79,7 @@ struct NoticeLog {
             logClosed(handle, identifier, userName, reason, opening, reactor, now)
         case .refused(let handle, let identifier, let userName, let reason, let detail):
             var metadata: Logger.Metadata = [
-                LogKeys.connection: "\(handle.index)", LogKeys.client: Self.text(identifier),
+                LogKeys.connection: Self.name(of: handle), LogKeys.client: Self.text(identifier),
                 LogKeys.reason: "\(reason.name)",
             ]
             if let userName { metadata[LogKeys.user] = Self.text(userName) }
@@ -128,7 +128,7 @@ struct NoticeLog {
                 "Queue of an ended session could not be read, its shared messages wait for a restart",
                 metadata: [LogKeys.client: Self.text(identifier), LogKeys.error: "\(failure)"])
         case .awaitsStore(let handle, let identifier):
-            var metadata: Logger.Metadata = [LogKeys.connection: "\(handle.index)"]
+            var metadata: Logger.Metadata = [LogKeys.connection: Self.name(of: handle)]
             if let identifier { metadata[LogKeys.client] = Self.text(identifier) }
             logger.debug("Client waits until the store takes more", metadata: metadata)
         case .deviceRefused(let identifier, let refusal):
@@ -157,7 +157,8 @@ struct NoticeLog {
             logger.debug(
                 isPaused ? "Publisher paused" : "Publisher resumed",
                 metadata: [
-                    LogKeys.connection: "\(handle.index)", LogKeys.client: Self.text(identifier),
+                    LogKeys.connection: Self.name(of: handle),
+                    LogKeys.client: Self.text(identifier),
                     LogKeys.setting:
                         Self.settings(.maxUnacknowledgedPublishes, .maxUnacknowledgedBytes),
                 ])
@@ -355,7 +356,7 @@ struct NoticeLog {
             return
         }
         var metadata: Logger.Metadata = [
-            LogKeys.connection: "\(handle.index)", LogKeys.reason: "\(failure.reason.name)",
+            LogKeys.connection: Self.name(of: handle), LogKeys.reason: "\(failure.reason.name)",
             LogKeys.tlsFailure: "\(failure.explanation)",
         ]
         var kind = failure.reason.name
@@ -374,7 +375,7 @@ struct NoticeLog {
         let usualLevel = identifier == nil ? .debug : connections
         guard reason.announcement != nil || logger.logLevel <= usualLevel else { return }
         var metadata: Logger.Metadata = [
-            LogKeys.connection: "\(handle.index)", LogKeys.reason: "\(reason.name)",
+            LogKeys.connection: Self.name(of: handle), LogKeys.reason: "\(reason.name)",
         ]
         if let identifier { metadata[LogKeys.client] = Self.text(identifier) }
         if let userName { metadata[LogKeys.user] = Self.text(userName) }
@@ -470,5 +471,10 @@ struct NoticeLog {
 
     private static func text(_ bytes: [UInt8]) -> Logger.MetadataValue {
         "\(String(decoding: bytes, as: UTF8.self))"
+    }
+
+    /// The name of a connection: a later one at the same place has another.
+    private static func name(of handle: Handle) -> Logger.MetadataValue {
+        "\(handle.index).\(handle.generation)"
     }
 }

@@ -206,6 +206,10 @@ function watch() {
   document.body.classList.toggle("stale", isStale && live.lastAt !== null);
   show(byID("banner"), isStale && (live.lastAt !== null || live.problem !== ""));
   if (!isStale) return;
+  // What the last snapshot said of readiness may be over, as after a stop.
+  byID("readiness").className = "readiness bad";
+  put("ready", "No answer");
+  put("ready-reason", "Whether the broker is ready is not known at present.");
   const since = live.lastAt ? `These figures are of ${clockTime(live.lastAt)}. ` : "";
   put("banner", `${since}${live.problem || "The broker sends none at present."} Trying again.`);
 }

@@ -53,6 +53,8 @@ package struct ConfigurationError: Error, Hashable, Sendable {
     package let problems: [ConfigurationProblem]
     /// Number of problems beyond `ProblemList.capacity`, which are counted and not kept.
     package let omittedCount: Int
+    /// The format that the configuration wants for the log, which has these problems too.
+    package var format = HermesConfiguration.Logging.Format.text
 }
 
 extension ConfigurationError: CustomStringConvertible {

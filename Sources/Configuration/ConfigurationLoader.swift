@@ -71,7 +71,10 @@ package struct ConfigurationLoader: Sendable {
         }
         draft.deriveDefaults(running: running)
         draft.checkContradictions()
-        if let error = draft.problems.error { throw error }
+        if var error = draft.problems.error {
+            error.format = draft.configuration.logging.format
+            throw error
+        }
         return (draft.configuration, EffectiveSettings(draft))
     }
 

@@ -43,6 +43,7 @@ extension ConfigurationDraft {
         where configuration.listeners[index].port == admin.port {
             guard areUsable("listeners[\(index)].port", "admin.port"),
                 overlap(index, admin.address, "admin.address")
+                    || IPAddress(listener: admin.address) == IPAddress(listener: "::")
             else { continue }
             problems.add(
                 "\(socket(index)) is where the admin API listens (admin.address, admin.port)",

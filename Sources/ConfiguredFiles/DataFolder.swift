@@ -53,23 +53,61 @@ package enum DataFolder {
                     "\(shown) is a link to a folder that is not there. Mount its disk, or make the "
                         + "folder.", isTransient: true)
             }
+            try checkParent(path)
             return
         }
         guard status.isFolder else {
             throw Unusable("\(shown) is not a folder. Move it away or name another.")
         }
         // Root can enter any folder, but would leave files there that their owner cannot open.
-        if let owner, status.owner != owner {
+        if let owner, status.owner != owner, !(status.owner == 0 && isVolumeOfGroup(status)) {
+            if status.owner == 0, geteuid() != 0, access(path, W_OK) == 0 {
+                throw Unusable(
+                    "\(shown) belongs to root, and any user may write to it. Name a folder in it, "
+                        + "which the broker makes: data_directory: \(shown)/data")
+            }
             throw Unusable(
                 "\(shown) belongs to the user with number \(status.owner), and hermesd runs as "
                     + "number \(owner). Start it as that user, or run: chown -R \(owner) '\(shown)'"
             )
         }
-        guard status.mode & 0o077 == 0 else {
+        guard status.mode & 0o077 == 0 || isVolumeOfGroup(status) else {
             let mode = String(status.mode & 0o777, radix: 8)
             throw Unusable(
                 "\(shown) can be entered by others (mode \(mode)). Run: chmod 700 '\(shown)'")
         }
+    }
+
+    /// A start makes the folder itself, and nothing above it: a parent that is missing may be a disk
+    /// that is not mounted.
+    private static func checkParent(_ path: String) throws(Unusable) {
+        var end = path.utf8.endIndex
+        let bytes = path.utf8
+        func back(while isPassed: (UInt8) -> Bool) {
+            while end > bytes.startIndex, isPassed(bytes[bytes.index(before: end)]) {
+                end = bytes.index(before: end)
+            }
+        }
+        back { $0 == UInt8(ascii: "/") }
+        back { $0 != UInt8(ascii: "/") }
+        back { $0 == UInt8(ascii: "/") }
+        let parent = String(path[..<end])
+        guard !parent.isEmpty else { return }
+        guard let status = FileStatus(of: parent) else {
+            throw Unusable(
+                parent, "cannot be opened", errno: errno,
+                cure: "Mount its disk, or make the folder; the broker makes only the last one, "
+                    + VisibleText.escaped(path) + ".")
+        }
+        guard !status.isFolder else { return }
+        throw Unusable("\(VisibleText.escaped(parent)) is not a folder. Name another.")
+    }
+
+    /// True for the root of a volume that root made for a group of this process, as Kubernetes does
+    /// with `fsGroup`: setgid, and written to by that group and by nobody else. Others may list it;
+    /// the files that the broker makes in it are its own user's alone.
+    private static func isVolumeOfGroup(_ status: FileStatus) -> Bool {
+        status.isOfOwnGroup && status.mode & 0o2070 == 0o2070 && status.mode & 0o002 == 0
     }
 
     /// False when the folder itself hides its files: a file in its place, or a folder that this

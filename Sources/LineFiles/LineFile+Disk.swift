@@ -17,12 +17,12 @@ extension LineFile {
             if geteuid() != 0, !status.isOurs {
                 throw .foreignOwner(path: path, owner: status.owner)
             }
-            if status.mode & (S_IWGRP | S_IWOTH) != 0 {
+            if status.modeOfOthers & (S_IWGRP | S_IWOTH) != 0 {
                 throw .writableByOthers(path: path, mode: status.mode)
             }
         }
         var result = try LineFile(parsing: file.bytes, path: path)
-        result.accessWarning = warning(path: path, mode: status.mode)
+        result.accessWarning = warning(path: path, status)
         return result
     }
 
@@ -65,8 +65,9 @@ extension LineFile {
     }
 
     /// Reading by the group is left alone: root with the broker's group is a usual set-up.
-    private static func warning(path: String, mode: mode_t) -> String? {
-        guard mode & (S_IRWXO | S_IWGRP) != 0 else { return nil }
+    private static func warning(path: String, _ status: FileStatus) -> String? {
+        let mode = status.mode
+        guard status.modeOfOthers & (S_IRWXO | S_IWGRP) != 0 else { return nil }
         let path = VisibleText.escaped(path)
         return """
             the \(Format.noun) "\(path)" has mode 0\(String(mode & 0o777, radix: 8)): others than \

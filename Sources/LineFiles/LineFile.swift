@@ -77,8 +77,11 @@ package struct LineFile<Format: LineFormat>: Sendable, Equatable {
         if line.last == UInt8(ascii: "\r") { throw .carriageReturn }
         let first = line.first { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }
         guard let first, first != UInt8(ascii: "#") else { return .kept(Array(line)) }
+        // Blanks behind an entry cannot be seen, and no entry ends with one.
+        let end = line.lastIndex { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }
+        let text = line[...(end ?? line.startIndex)]
         do throws(Format.Complaint) {
-            return .entry(try format.entry(on: line, number: number))
+            return .entry(try format.entry(on: text, number: number))
         } catch {
             throw .entry(error)
         }

@@ -4,7 +4,8 @@ import Logging
 package enum LogFormat: Sendable, Equatable {
     /// For people: `2026-11-21T03:04:05.123Z INFO  Broker started mqtt.port=1883`.
     case text
-    /// One JSON object a line; all values are strings.
+    /// One JSON object a line. Counts, sizes, times and truth values (``LogKeys/isNumber(_:)``) are
+    /// numbers and truth values there, all else strings.
     case json
 }
 
@@ -14,7 +15,7 @@ extension LogFormat {
     /// Nesting of dictionaries and arrays; deeper values are left out.
     static let maximumDepth = 8
     /// The key of an explanation of a mistake, which may be long and is trusted text.
-    static let explanationKey = "problem"
+    package static let explanationKey = "problem"
 
     /// Formats one event as a line with a final line feed.
     func line(
@@ -51,10 +52,16 @@ extension LogFormat {
             for field in fields.all {
                 line.append(Self.jsonNames.contains(field.key) ? ",\"metadata." : ",\"")
                 line.append(field.key, .json)
-                line.append("\":\"")
+                line.append("\":")
                 switch field.value {
-                case .text(let text): line.append(text, .json, limit: Self.limit(of: field.key))
+                case .word(let word):
+                    line.append(word, .json)
+                    continue
+                case .text(let text):
+                    line.append("\"")
+                    line.append(text, .json, limit: Self.limit(of: field.key))
                 case .bytes(let bytes):
+                    line.append("\"")
                     line.append(bytes.kept.span, totalBytes: bytes.totalBytes, .json)
                 }
                 line.append("\"")
@@ -64,6 +71,16 @@ extension LogFormat {
         line.endLine()
         return line.bytes
     }
+
+    /// The line, as JSON, of a mistake for which the broker ends before there is a log.
+    package static func fatalLine(_ explanation: String) -> [UInt8] {
+        LogFormat.json.line(
+            at: .now(), level: .critical, label: "hermesd", message: fatalMessage,
+            metadata: [explanationKey: .string(explanation)])
+    }
+
+    /// The message of the lines for which the broker ends.
+    package static let fatalMessage = "The broker ends"
 
     private static let jsonNames: Set<String> = ["time", "level", "logger", "message"]
 
@@ -88,7 +105,7 @@ extension LogFormat {
         _ value: LogFields.Value, to line: inout LogLine, limit: Int
     ) {
         switch value {
-        case .text(let text): appendText(text, to: &line, limit: limit)
+        case .text(let text), .word(let text): appendText(text, to: &line, limit: limit)
         case .bytes(let bytes):
             appendText(bytes.kept.span, totalBytes: bytes.totalBytes, to: &line)
         }
@@ -130,6 +147,8 @@ extension LogFormat {
 struct LogFields {
     enum Value {
         case text(String)
+        /// A number, true or false, which JSON writes without quotes.
+        case word(String)
         case bytes(LoggedBytes)
     }
 
@@ -139,7 +158,7 @@ struct LogFields {
     /// The values to write, in the order of keys.
     var all: [(key: String, value: Value)] {
         guard omittedCount > 0 else { return kept }
-        return kept + [("log.omitted", .text("\(omittedCount)"))]
+        return kept + [("log.omitted", .word("\(omittedCount)"))]
     }
 
     mutating func add(_ metadata: Logger.Metadata) {
@@ -154,8 +173,12 @@ struct LogFields {
             return
         }
         switch value {
-        case .string(let text): kept.append((key, .text(text)))
+        case .string(let text):
+            let isWord = LogKeys.isNumber(key) && Self.isWord(text)
+            kept.append((key, isWord ? .word(text) : .text(text)))
         case .stringConvertible(let bytes as LoggedBytes): kept.append((key, .bytes(bytes)))
+        case .stringConvertible(let value) where value is any BinaryInteger || value is Bool:
+            kept.append((key, .word(value.description)))
         case .stringConvertible(let value): kept.append((key, .text(value.description)))
         case .dictionary(let values):
             for (name, value) in values.sorted(by: { $0.key < $1.key }) {
@@ -166,5 +189,17 @@ struct LogFields {
                 add("\(key).\(index)", value, depth: depth + 1)
             }
         }
+    }
+
+    /// True for what JSON reads as this number or truth value: at most 15 digits, so that no reader
+    /// rounds it, without zeros in front.
+    private static func isWord(_ text: String) -> Bool {
+        if text.utf8.elementsEqual("true".utf8) || text.utf8.elementsEqual("false".utf8) {
+            return true
+        }
+        let digits = text.utf8
+        return (1...15).contains(digits.count)
+            && (digits.count == 1 || digits.first != UInt8(ascii: "0"))
+            && digits.allSatisfy { (0x30...0x39).contains($0) }
     }
 }

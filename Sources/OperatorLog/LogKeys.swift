@@ -17,6 +17,8 @@ package enum LogKeys {
     package static let listenerProtocol = "listener.protocol"
     /// True when clients without a user name may connect.
     package static let listenerAnonymous = "listener.anonymous"
+    /// The place of a connection in the broker's table with its turn there, such as `17.3`: unique
+    /// for as long as the broker runs.
     package static let connection = "connection.id"
     package static let address = "connection.address"
     /// The two peers that compete for a client identifier: the connected one, then the waiting one.
@@ -84,6 +86,21 @@ package enum LogKeys {
     package static let webhookFailures = "webhook.failures"
     /// Time until the next attempt.
     package static let webhookPause = "webhook.pause_ms"
+
+    /// True for a key of our own whose value is a number or a truth value, and for one that says so
+    /// by its unit. Other keys hold names that others chose, and a name of digits is a string.
+    static func isNumber(_ key: String) -> Bool {
+        numbers.contains(key) || units.contains { key.hasSuffix($0) }
+    }
+
+    private static let units = ["_ms", "_us", "_s", "_bytes", ".bytes", ".count", ".offset"]
+
+    private static let numbers: Set<String> = [
+        suppressed, suppressedOfAll, listenerAnonymous, cleanSession, sessionPresent,
+        wrongPasswords, lockSeconds, connections, connectionsClosed, perSecond, count, adminLimit,
+        messages, status, webhookEvents, webhookFailures, "store.groups", "store.queued",
+        "log.dropped", "log.omitted",
+    ]
 }
 
 extension Logger.Metadata {

@@ -60,8 +60,19 @@ package struct JSONParser {
         case UInt8(ascii: "f"): return try literal("false", .bool(false))
         case UInt8(ascii: "n"): return try literal("null", .null)
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number(try number())
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"):
+            throw failure(unknownWord)
         default: throw failure("expected a value, found \(shown(byte))")
         }
+    }
+
+    /// The complaint about a word that is no value, such as `True`, `None` or text without quotes.
+    private var unknownWord: String {
+        let word = bytes[position...].prefix(20).prefix { byte in
+            (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
+                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+        }
+        return "expected a value, found the word `\(String(decoding: word, as: UTF8.self))`"
     }
 
     private mutating func object(depth: Int) throws(JSONSyntaxError) -> [JSONMember] {
@@ -134,7 +145,7 @@ package struct JSONParser {
     ) throws(JSONSyntaxError) -> JSONValue {
         let expected = UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)
         guard bytes[position...].starts(with: expected) else {
-            throw failure("expected a value; did you mean \(word)?")
+            throw failure(unknownWord)
         }
         position += expected.count
         return value

@@ -29,7 +29,8 @@ public struct StoredDamage: Sendable, Hashable {
     }
 
     /// Accepts the losses: renames the damaged files and `damage.txt`, which nothing asks about any
-    /// more.
+    /// more. A database that keeps the broker from starting is set aside, so that the next start
+    /// begins with an empty one.
     ///
     /// For a data directory that no broker uses. A running broker does the same by
     /// ``DurableStore/acceptLoss(reply:)``.
@@ -37,6 +38,9 @@ public struct StoredDamage: Sendable, Hashable {
     /// - Throws: ``StoreFailure``; files that were already renamed stay accepted.
     public static func accept(in directory: String) throws(StoreFailure) -> [String] {
         var accepted: [String] = []
+        if let folder = try DurableStore.setAsideUnreadable(in: directory) {
+            accepted.append(folder)
+        }
         for path in try setAsideFiles(in: directory) {
             guard JournalDirectory.accept(path) else {
                 throw StoreFailure(operation: "rename", path: path, errno: errno)

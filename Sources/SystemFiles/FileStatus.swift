@@ -39,4 +39,18 @@ package struct FileStatus: Sendable {
 
     /// True if the file belongs to this process's user, or to root, who may do everything anyway.
     package var isOurs: Bool { owner == 0 || owner == geteuid() }
+
+    /// True when the group is one that this process was given, and the process is not root's, who
+    /// needs no group. So are the volumes of a pod in Kubernetes with `fsGroup`: what is on them
+    /// belongs to that group, and is opened to it at every mount.
+    package var isOfOwnGroup: Bool {
+        guard geteuid() != 0 else { return false }
+        if group == getegid() { return true }
+        var groups = [gid_t](repeating: 0, count: max(Int(getgroups(0, nil)), 1))
+        let count = getgroups(CInt(groups.count), &groups)
+        return count > 0 && groups[..<Int(count)].contains(group)
+    }
+
+    /// The permission bits of all who are neither the owner nor of a group of this process.
+    package var modeOfOthers: mode_t { mode & (isOfOwnGroup ? 0o007 : 0o077) }
 }

@@ -15,6 +15,8 @@ extension TLSContext {
         public let time: Int64
         /// Advice, without a full stop.
         public let cure: String
+        /// The time from which a certificate is valid, in seconds since 1970; `nil` for other files.
+        public var begins: Int64?
     }
 
     /// The expiry of all certificates, revocation lists and authorities.
@@ -23,7 +25,8 @@ extension TLSContext {
             Ending(
                 noun: .certificate, key: "\(settings.place).certificate", file: $0.file,
                 time: $0.expiresAt,
-                cure: "renew it; the broker reads the files by itself when they change")
+                cure: "renew it; the broker reads the files by itself when they change",
+                begins: $0.beginsAt)
         }
         if let time = revocationsEndAt, let file = settings.crlFile {
             result.append(

@@ -11,6 +11,8 @@ public final class TLSContext: @unchecked Sendable {
         public let file: String
         /// Time of expiry, in seconds since 1970.
         public let expiresAt: Int64
+        /// Time from which it is valid, in seconds since 1970.
+        public let beginsAt: Int64
     }
 
     /// Time at which the first revocation list expires, in seconds since 1970. From then on, no
@@ -66,7 +68,8 @@ public final class TLSContext: @unchecked Sendable {
         certificates = zip(settings.certificates, leaves).map { pair, leaf in
             Certificate(
                 file: pair.certificate,
-                expiresAt: CertificateTime.seconds(X509_get0_notAfter(leaf)) ?? 0)
+                expiresAt: CertificateTime.seconds(X509_get0_notAfter(leaf)) ?? 0,
+                beginsAt: CertificateTime.seconds(X509_get0_notBefore(leaf)) ?? 0)
         }
         revocationsEndAt = loaded.revocations.compactMap {
             CertificateTime.seconds(X509_CRL_get0_nextUpdate($0))

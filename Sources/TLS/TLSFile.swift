@@ -30,7 +30,14 @@ enum TLSFile {
             throw unusable(path, error)
         }
         guard !isSecret || file.status.mode & 0o027 == 0 else {
+            // The wrong file is the mistake, not its mode: a certificate may be read by everybody.
+            let isCertificate = PEMKind.isCertificateWithoutKey(file.bytes)
             file.bytes.erase()
+            guard !isCertificate else {
+                throw Unusable(
+                    complaint: "\(VisibleText.quoted(path)) holds a certificate and no key",
+                    cure: PEMKind.swappedCure)
+            }
             throw Unusable(
                 complaint: """
                     \(VisibleText.quoted(path)) is open to others \

@@ -5,9 +5,10 @@ import SystemFiles
 
 /// Opens listening TCP sockets, whose options every accepted connection inherits.
 enum Listener {
-    /// Opens a listening socket on a numeric address; port 0 chooses a free one.
+    /// Opens a listening socket on a numeric address; port 0 chooses a free one. On `::` it takes
+    /// IPv4 clients as well, unless `isIPv6Only`: another socket then has the port for IPv4.
     static func open(
-        address: String, port: UInt16, userTimeoutMilliseconds: CInt
+        address: String, port: UInt16, isIPv6Only: Bool = false, userTimeoutMilliseconds: CInt
     ) throws(SystemError) -> OwnedDescriptor {
         let subject = IPAddress.text(host: address, port: port)
         guard let (storage, length) = IPAddress(listener: address, port: port)?.storage else {
@@ -28,7 +29,9 @@ enum Listener {
         // Ends a connection whose sent bytes a vanished peer does not acknowledge for this long;
         // the kernel's default is much longer.
         set(CInt(IPPROTO_TCP), TCP_USER_TIMEOUT, userTimeoutMilliseconds)
-        if CInt(storage.ss_family) == AF_INET6 { set(CInt(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
+        if CInt(storage.ss_family) == AF_INET6 {
+            set(CInt(IPPROTO_IPV6), IPV6_V6ONLY, isIPv6Only ? 1 : 0)
+        }
         let bound = withUnsafePointer(to: storage) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(raw, $0, length) }
         }

@@ -104,12 +104,13 @@ public struct Reactor: ~Copyable {
     // MARK: Accepting
 
     /// Listens on a numeric address; port 0 chooses a free one. Returns the listener's number.
+    /// `isIPv6Only` leaves the IPv4 clients of `::` to another listener.
     public mutating func listen(
-        address: String, port: UInt16, userTimeout: Duration
+        address: String, port: UInt16, isIPv6Only: Bool = false, userTimeout: Duration
     ) throws(SystemError) -> Int {
         try listeners.add(
             Listener.open(
-                address: address, port: port,
+                address: address, port: port, isIPv6Only: isIPv6Only,
                 userTimeoutMilliseconds: CInt(clamping: userTimeout.components.seconds * 1_000)),
             poller)
     }

@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Glibc
 import NIOCore
 import NIOPosix
 
@@ -42,7 +43,8 @@ final class HTTPWebhookTransport: WebhookTransport {
             await finish(response.body)
             return WebhookReply(
                 status: Int(response.status.code),
-                retryAfter: response.headers.first(name: "Retry-After"))
+                retryAfter: response.headers.first(name: "Retry-After"),
+                date: response.headers.first(name: "Date"), now: Int64(time(nil)))
         } catch {
             return .noAnswer(WebhookFailure.reason(of: error, timeout: timeout))
         }

@@ -13,7 +13,7 @@ extension BrokerSettings {
     ) {
         self.init()
         listeners = configuration.listeners.enumerated().map { index, listener in
-            Listener(
+            var settings = Listener(
                 address: listener.address, port: listener.port,
                 allowsAnonymous: configuration.allowsAnonymous(on: listener),
                 tls: index < contexts.count ? contexts[index] : nil,
@@ -24,6 +24,8 @@ extension BrokerSettings {
                     return network
                 },
                 webSocket: listener.transport == .webSocket ? WebSocket(listener.webSocket) : nil)
+            settings.isIPv6Only = configuration.leavesIPv4ToOthers(listener)
+            return settings
         }
         systemTopicInterval = configuration.sysInterval
         connectionLogLevel = Logger.Level(configuration.logging.connections)

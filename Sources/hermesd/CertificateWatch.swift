@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import PlainText
 import TLS
 
 /// Reloads changed certificates, and warns daily and at the start of files that expire soon.
@@ -68,8 +69,20 @@ struct CertificateWatch {
         let now = Int64(time(nil))
         nextReminder = now + Self.secondsOfDay
         for context in certificates.contexts {
-            for ending in context?.endings ?? [] where ending.time - now < Self.warningSeconds {
-                remind(of: ending, listener: context?.settings.place ?? "", at: now)
+            for ending in context?.endings ?? [] {
+                let listener = context?.settings.place ?? ""
+                if let begins = ending.begins, begins > now {
+                    logger.error(
+                        "\(ending.noun.rawValue) is not valid yet",
+                        metadata: [
+                            "file": "\(ending.file)", "listener": "\(listener)",
+                            "valid_from": "\(UTCTime(clamping: begins))",
+                            "cure":
+                                "clients refuse it until then: give one that is valid, or set the clock",
+                        ])
+                }
+                guard ending.time - now < Self.warningSeconds else { continue }
+                remind(of: ending, listener: listener, at: now)
             }
         }
     }

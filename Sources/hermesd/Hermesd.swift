@@ -67,7 +67,7 @@ struct Hermesd: AsyncParsableCommand {
         do throws(ConfigurationError) {
             configuration = try loader.load()
         } catch {
-            Self.say("\(error)")
+            Self.say(error, isJSON: error.format == .json)
             throw ExitCode(EX_CONFIG)
         }
         let log = try OperatorLog.start(
@@ -78,14 +78,32 @@ struct Hermesd: AsyncParsableCommand {
             try await Server(configuration, loader: loader, log: log).run(hangups: hangups)
         } catch let error as any FileRefusal where !error.isTransient {
             // Exits as for a mistake in the configuration: a restart would not help.
-            log.flush()
-            Self.say(error.description)
+            end(log, of: error, configuration)
+            throw ExitCode(EX_CONFIG)
+        } catch let error as StoreFailure where error.needsPerson {
+            end(log, of: error, configuration)
             throw ExitCode(EX_CONFIG)
         } catch {
-            log.flush()
-            Self.say("hermesd: \(error)")
+            end(log, of: error, configuration)
             throw ExitCode.failure
         }
+    }
+
+    /// Says the reason for which the broker ends: in the log, where that is for a program, and for a
+    /// person as a line of its own.
+    private func end(_ log: OperatorLog, of error: any Error, _ configuration: HermesConfiguration)
+    {
+        let isRefusal = error is any FileRefusal
+        let text = isRefusal ? "\(error)" : "hermesd: \(error)"
+        if configuration.logging.format == .json {
+            let logger = log.logger(label: "hermesd")
+            for line in "\(error)".split(separator: "\n") {
+                logger.critical(
+                    "\(LogFormat.fatalMessage)", metadata: [LogFormat.explanationKey: "\(line)"])
+            }
+        }
+        log.flush()
+        if configuration.logging.format == .text { Self.say(text) }
     }
 
     private var loader: ConfigurationLoader {
@@ -105,6 +123,15 @@ struct Hermesd: AsyncParsableCommand {
         return ConfigurationLoader(
             source: config.map { .file($0) } ?? .none, environment: ProcessEnvironment.current(),
             overrides: overrides)
+    }
+
+    /// Says the mistakes of a configuration, before there is a log, in its format.
+    private static func say(_ error: ConfigurationError, isJSON: Bool) {
+        guard isJSON else { return say("\(error)") }
+        for line in "\(error)".split(separator: "\n") {
+            let bytes = LogFormat.fatalLine(String(line))
+            say(String(decoding: bytes.dropLast(), as: UTF8.self))
+        }
     }
 
     private static func say(_ text: String) {

@@ -1,3 +1,4 @@
+import AdminAPI
 import BrokerAPI
 import Logging
 import OperatorConfiguration
@@ -58,14 +59,13 @@ struct Reload: Sendable {
         let former = loader.runTime
         // Each is a key of the configuration, as the refusals above have found.
         for (key, value) in values { loader.runTime[key.string] = value }
-        let problems = run()
-        if !problems.isEmpty { loader.runTime = former }
+        guard case .refused(let problems) = run() else { return [] }
+        loader.runTime = former
         return problems
     }
 
-    /// Reads everything again; returns the problems, none when all is in force.
-    @discardableResult
-    mutating func run() -> [String] {
+    /// Reads everything again.
+    mutating func run() -> ReloadOutcome {
         let change: ConfigurationChange
         let read: EffectiveSettings
         do throws(ConfigurationError) {
@@ -75,7 +75,7 @@ struct Reload: Sendable {
         } catch {
             logger.error("Configuration unusable", problems: error)
             logger.error("Reload refused, everything stays as it was")
-            return "\(error)".split(separator: "\n").map { String($0) }
+            return .refused("\(error)".split(separator: "\n").map { String($0) })
         }
         var prepared: [Prepared] = []
         var problems: [String] = []
@@ -89,7 +89,7 @@ struct Reload: Sendable {
         }
         guard problems.isEmpty else {
             logger.error("Reload refused, everything stays as it was")
-            return problems
+            return .refused(problems)
         }
         let formerLimits = running.limits
         running = change.configuration
@@ -113,7 +113,8 @@ struct Reload: Sendable {
                 "These keys take effect at the next start",
                 metadata: ["keys": "\(change.deferred.joined(separator: " "))"])
         }
-        return problems
+        guard problems.isEmpty else { return .refused(problems) }
+        return .done(ConfigurationReload(changed: changed, atNextStart: change.deferred))
     }
 }
 

@@ -55,7 +55,7 @@ struct BatchRouteTests {
         try await TestServer.run { server in
             let results = try Self.batch(
                 server,
-                Self.message("1") + "nonsense\n" + "\n" + Self.message("2", topic: "a/+")
+                Self.message("1") + "not json\n" + "\n" + Self.message("2", topic: "a/+")
                     + #"{"topic":"t","payload":"3","message_id":"mine"}"#)
             #expect(results.map(\.line) == [1, 2, 4, 5])
             #expect(results.map(\.matched) == [3, nil, nil, 3])
@@ -63,8 +63,8 @@ struct BatchRouteTests {
             let kinds = results.map { $0.error?.type.split(separator: ":").last }
             #expect(kinds == [nil, "invalid-json", "invalid-topic", nil])
             #expect(
-                results[1].error?.detail == "The line is not JSON at column 1: expected a value; "
-                    + "did you mean null?.")
+                results[1].error?.detail == "The line is not JSON at column 1: expected a value, "
+                    + "found the word `not`.")
             #expect(server.broker.publications.map(\.payload) == [[0x31], [0x33]])
             #expect(server.broker.groups == [2])
         }

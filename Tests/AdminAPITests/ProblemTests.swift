@@ -45,4 +45,10 @@ struct ProblemTests {
         let section = lines.drop { $0 != "## Errors" }.dropFirst()
         return Array(section.prefix { !$0.hasPrefix("## ") })
     }
+
+    @Test("whoever is told to come later is told when", arguments: Problem.Kind.allCases)
+    func retryAfter(kind: Problem.Kind) {
+        let headers = Problem(kind, "d", fix: "f").documentHeaders
+        #expect((headers[.retryAfter] != nil) == [503, 507].contains(kind.status.code))
+    }
 }

@@ -101,6 +101,8 @@ struct PublishRouteTests {
             ("?topic=a%00b", "invalid-topic", "topic"),
             ("?topic=$SYS/broker/uptime", "invalid-topic", "topic"),
             ("?topic=$SYS", "invalid-topic", "topic"),
+            ("?topic=$hermes/device", "invalid-topic", "topic"),
+            ("?topic=$CONTROL/dynamic-security/v1", "invalid-topic", "topic"),
             // A slash and a combining acute accent: one character, but two code points.
             ("?topic=$SYS/%CC%81x", "invalid-topic", "topic"),
             ("?topic=1/2/3/4/5", "invalid-topic", "topic"),

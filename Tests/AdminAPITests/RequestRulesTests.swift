@@ -1,3 +1,4 @@
+import BrokerAPI
 import Testing
 
 @testable import AdminAPI
@@ -223,8 +224,8 @@ struct RequestRulesTests {
     @Test(
         "a header that would change the meaning is refused and not passed over",
         arguments: [
-            "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range",
-            "Range", "Content-Range", "X-HTTP-Method-Override", "X-HTTP-Method",
+            "If-Match", "If-Unmodified-Since", "If-Range", "Range", "Content-Range",
+            "X-HTTP-Method-Override", "X-HTTP-Method",
             "X-Method-Override", "Content-Transfer-Encoding",
         ])
     func unsupportedHeader(name: String) async throws {
@@ -236,6 +237,113 @@ struct RequestRulesTests {
                 #expect(problem.field == name)
             }
             #expect(server.broker.publications.isEmpty)
+        }
+    }
+
+    @Test("If-None-Match asks GET for a version, and means nothing else")
+    func ifNoneMatch() async throws {
+        try await TestServer.run { server in
+            func status(_ method: String, _ path: String, _ tag: String) throws -> RawResponse {
+                try server.request(method, path, headers: ["If-None-Match: " + tag])
+            }
+            // This answer has no version that could be named.
+            #expect(try status("GET", "/v1/status", "\"a\"").status == 200)
+            let any = try status("GET", "/v1/status", "*")
+            #expect(any.status == 304)
+            #expect(any.body.isEmpty)
+            #expect(try status("GET", "/v1/clients/missing", "*").status == 404)
+            #expect(
+                try status("POST", "/v1/publish?topic=t", "*").problem().field == "If-None-Match")
+            #expect(server.broker.publications.isEmpty)
+        }
+    }
+
+    @Test("If-Modified-Since is passed over: no answer has a time of its last change")
+    func ifModifiedSince() async throws {
+        try await TestServer.run { server in
+            let response = try server.request(
+                "GET", "/v1/status",
+                headers: ["If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT"])
+            #expect(response.status == 200)
+        }
+    }
+
+    @Test("a wrong Idempotency-Key is a wrong header of well-formed HTTP")
+    func wrongKey() async throws {
+        try await TestServer.run { server in
+            let problem = try server.request(
+                "POST", "/v1/publish?topic=t", headers: ["Idempotency-Key: a b"]
+            ).problem()
+            #expect(problem.type == "urn:hermes:problem:invalid-header")
+            #expect(problem.title == "A header is wrong")
+            #expect(problem.status == 400)
+        }
+    }
+
+    // MARK: HTTP/1.0
+
+    @Test(
+        "HTTP/1.0 needs no Host, and its connection ends with the answer",
+        arguments: [
+            "GET /healthz HTTP/1.0\r\n\r\n", "GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n",
+            "GET /healthz HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+            "GET http://localhost/healthz HTTP/1.0\r\n\r\n",
+            "GET /healthz HTTP/1.0\r\nExpect: 100-continue\r\n\r\n",
+            "OPTIONS /healthz HTTP/1.0\r\n\r\n",
+        ])
+    func formerVersion(request: String) async throws {
+        try await TestServer.run { server in
+            let connection = try server.connect()
+            try connection.send(request)
+            let response = try connection.readResponse()
+            #expect(response.status == (request.hasPrefix("GET") ? 200 : 405))
+            #expect(response["Connection"] == "close")
+            #expect(try connection.isClosedByServer())
+        }
+    }
+
+    @Test("a stream for HTTP/1.0 has no chunks and ends with the connection")
+    func formerStream() async throws {
+        try await TestServer.run { server in
+            let connection = try server.connect()
+            try connection.send(
+                "GET /v1/events HTTP/1.0\r\nAuthorization: Bearer \(TestServer.token)\r\n\r\n")
+            let head = try connection.readHead()
+            #expect(head.status == 200)
+            #expect(head["Transfer-Encoding"] == nil)
+            server.stop()
+            let body = String(decoding: try connection.readToEnd(), as: UTF8.self)
+            #expect(body.hasPrefix("event: "))
+        }
+    }
+
+    @Test("a foreign Host in HTTP/1.0 is refused as in HTTP/1.1")
+    func formerForeignHost() async throws {
+        try await TestServer.run { server in
+            let connection = try server.connect()
+            try connection.send("GET /healthz HTTP/1.0\r\nHost: example.com\r\n\r\n")
+            #expect(try connection.readResponse().status == 421)
+        }
+    }
+
+    @Test(
+        "HEAD of a stream has no length and no body, and the connection goes on",
+        arguments: ["/v1/events", "/v1/trace?topic=%23"])
+    func headOfStream(path: String) async throws {
+        let stub = StubBroker { $0.traceLines = [TraceLines(lines: [], isOver: true)] }
+        try await TestServer.run(stub) { server in
+            let connection = try server.connect()
+            for _ in 0..<40 {
+                try connection.send(TestServer.head("HEAD", path))
+                let head = try connection.readResponse(toHead: true)
+                #expect(head.status == 200)
+                #expect(head["Content-Length"] == nil)
+                #expect(head["Transfer-Encoding"] == "chunked")
+            }
+            try connection.send(TestServer.head("GET", "/healthz"))
+            #expect(try connection.readResponse().status == 200)
+            // Without a body to end them with, the traces would stay until their time.
+            #expect(server.broker.endedTraces == server.broker.traces.count)
         }
     }
 

@@ -91,6 +91,7 @@ struct RouteBoundsTests {
         Row("DELETE", "/v1/drain", .admin, .refused, .untouched),
         Row("DELETE", "/v1/lockouts", .admin, .refused, .untouched),
         Row("PATCH", "/v1/config", .admin, .refused, .untouched),
+        Row("POST", "/v1/config/reload", .admin, .refused, .untouched),
         Row("GET", "/v1/users", .admin, .refused, .untouched),
         Row("PUT", "/v1/users/{name}", .admin, .refused, .untouched),
         Row("DELETE", "/v1/users/{name}", .admin, .refused, .untouched),

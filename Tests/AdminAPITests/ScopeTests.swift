@@ -81,6 +81,7 @@ struct ScopeTests {
         ("DELETE", "/v1/pushes/a", .publish),
         ("GET", "/v1/listeners", .read),
         ("GET", "/v1/config", .read), ("PATCH", "/v1/config", .admin),
+        ("POST", "/v1/config/reload", .admin),
         ("GET", "/v1/subscriptions", .read), ("GET", "/v1/receivers", .read),
         ("GET", "/v1/retained", .read), ("GET", "/v1/retained/message", .read),
         ("DELETE", "/v1/retained", .admin), ("GET", "/v1/trace", .admin),

@@ -17,6 +17,20 @@ final class StubConfiguration: ConfigurationControl {
         }
     }
 
+    private let last = Mutex<LastReload?>(nil)
+    /// What the next reloads find wrong.
+    let mistakes = Mutex<[String]>([])
+
+    var lastReload: LastReload? { last.withLock { $0 } }
+
+    func reload() -> ReloadOutcome {
+        let problems = mistakes.withLock { $0 }
+        last.withLock { $0 = LastReload(atMs: 1_000, problems: problems) }
+        return problems.isEmpty
+            ? .done(ConfigurationReload(changed: ["logging.level"], atNextStart: []))
+            : .refused(problems)
+    }
+
     func change(_ changes: [ForeignText: String?]) -> [String] {
         guard changes.keys.allSatisfy({ $0 == "limits.queue_messages" }) else {
             return ["Another key takes effect at a start only."]

@@ -132,7 +132,6 @@ struct ForeignTextTests {
         ("Logins/Tokens/KeyFile", "PRIVATE KEY", "the operator's file"),
         ("Logins/Tokens/VerificationKey", "prime256v1", "a word of OpenSSL"),
         ("APNs/ProviderKey", "prime256v1", "a word of OpenSSL"),
-        ("OperatorCLI/Commands/TagsClientsCommand", "tag ==", "the user's argument"),
         ("OperatorCLI/Commands/ConfigShowCommand", "String: String?", "the user's arguments"),
         ("OperatorCLI/HTTP/AdminClient+Configuration", "String: String?", "the user's arguments"),
         ("OperatorCLI/Commands/", "environment: [String: String]", "the user's environment"),

@@ -69,7 +69,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "Configuration", module: "OperatorConfiguration",
             own: "Addresses BrokerAPI CYAML MQTTCodec PlainText SystemFiles", outside: "Glibc"),
-        ModuleRow("AdminTLS", own: "PlainText SystemFiles", outside: "NIOSSL"),
+        ModuleRow(
+            "AdminTLS", own: "PlainText SystemFiles", outside: "NIOCore NIOPosix NIOSSL"),
         ModuleRow(
             "Webhook", own: "AdminTLS BrokerAPI Credentials OperatorLog PlainText SystemFiles",
             outside: """

@@ -209,6 +209,10 @@ struct ConfigurationFileTests {
                 == "\(latin.path):2: holds bytes that are not UTF-8. Save the file as UTF-8 text.")
         let marked = try TemporaryFile([0xEF, 0xBB, 0xBF] + Array("durability: none\r\n".utf8))
         #expect(problem(at: marked.path) == nil)
+        let commented = try TemporaryFile(
+            [0xEF, 0xBB, 0xBF] + Array("# Edited\n---\ndurability: none\nlisteners: []\n".utf8))
+        // libyaml counts on: the mark is no part of a line.
+        #expect(problem(at: commented.path)?.hasPrefix("\(commented.path):4: listeners: ") == true)
     }
 
     /// A file that is removed at the end of the test.

@@ -81,7 +81,23 @@ struct ProblemTests {
             "limits: {max_keep_alive: 0s}",
             "hermes.yaml:1: limits.max_keep_alive: 0s is too small. Give 1s to 65535s. Or off."
         ),
+        (
+            "limits: {connect_timeout: 1h30m}",
+            "hermes.yaml:1: limits.connect_timeout: 1h30m joins several units. Give one: 90m."
+        ),
+        (
+            "limits: {session_expiry: 2hours}",
+            "hermes.yaml:1: limits.session_expiry: 2hours does not end in a known unit. Use a whole number with ms, s, m, h or d, such as 2h."
+        ),
         // Sizes.
+        (
+            "limits: {max_packet: 1mb}",
+            "hermes.yaml:1: limits.max_packet: 1mb does not end in a known unit. Use a whole number with KiB, MiB or GiB, such as 1MiB."
+        ),
+        (
+            "push:\n  rules:\n    - none #",
+            "hermes.yaml:3: push.rules: none is no rule: it needs a kind and a topic filter. Write such as `alert orders/#`. In YAML a # behind a blank begins a comment: put the rule in quotes, such as - \"none #\"."
+        ),
         (
             "limits: {max_packet: 330KB}",
             "hermes.yaml:1: limits.max_packet: 330KB does not end in a known unit. Use a whole number with KiB, MiB or GiB, such as 330KiB."

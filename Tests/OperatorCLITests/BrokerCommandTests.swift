@@ -1,5 +1,6 @@
 import BrokerAPI
 import FoundationEssentials
+import Glibc
 import Testing
 
 @testable import OperatorCLI
@@ -135,6 +136,59 @@ struct BrokerCommandTests {
         let cut = try await run(["clients", "list"], answers: [.ok(page)], columns: 100)
         #expect(cut.output.split(separator: "\n").allSatisfy { $0.count <= 100 })
         #expect(cut.output.contains("x…"))
+    }
+
+    @Test("on 80 columns clients list leaves columns out and shows usual names whole")
+    func listOnNarrowTerminal() async throws {
+        let page = ClientPage(
+            clients: [.example("courier-phone-4711-2025"), .example("b", userName: "anna")],
+            next: nil)
+        let run = try await run(["clients", "list"], answers: [.ok(page)], columns: 80)
+        let lines = run.output.split(separator: "\n")
+        #expect(lines.allSatisfy { $0.count <= 80 }, "\(run.output)")
+        #expect(lines[1].hasPrefix("courier-phone-4711-2025  "))
+        for title in ["STATE", "SINCE", "ADDRESS", "QUEUED", "LOST"] {
+            #expect(lines[0].contains(title))
+        }
+        #expect(!lines[0].contains("MQTT") && !lines[0].contains("SESSION"))
+    }
+
+    @Test("config reload says what has changed, and fails with what is wrong")
+    func reload() async throws {
+        let changes = ConfigurationReload(changed: ["logging.level"], atNextStart: ["admin.port"])
+        let done = try await run(["config", "reload"], answers: [.ok(changes)])
+        #expect(done.output == "Changed: logging.level\nAt the next start: admin.port\n")
+        #expect(done.requests.map(\.method) == [.post])
+        #expect(done.requests.first?.url.hasSuffix("/v1/config/reload") == true)
+        let refused = try await run(
+            ["config", "reload"],
+            answers: [.problem(409, "The configuration was refused", "a.yaml:1: x")])
+        #expect(refused.exitCode == 1)
+        #expect(refused.errors.contains("a.yaml:1: x"))
+    }
+
+    @Test("the socket that the unit gives the broker is asked, if it is there")
+    func socketOfTheUnit() throws {
+        let options = try ConnectionOptions.parse([])
+        let missing = ["HERMES_ADMIN_UNIX_SOCKET": "/nonexistent/admin.sock"]
+        #expect(try options.endpoint(missing) == .standard)
+        let folder = try TemporaryFolder()
+        let path = "\(folder.path)/s"
+        let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let bound = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(bound == 0)
+        let there = ["HERMES_ADMIN_UNIX_SOCKET": path]
+        #expect(try options.endpoint(there) == .unixSocket(path: path))
+        let named = try ConnectionOptions.parse(["--url", "http://127.0.0.1:1"])
+        #expect(try named.endpoint(there) != .unixSocket(path: path))
     }
 
     @Test("clients list follows cursors up to its limit, and says when there is more")

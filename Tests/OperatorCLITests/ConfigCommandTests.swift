@@ -44,6 +44,23 @@ struct ConfigCommandTests {
         #expect(try await run(["config", "check", config]).exitCode == 0)
     }
 
+    @Test("a data directory whose parent is missing is refused, as the start would")
+    func noParent() async throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.write("", to: "file")
+        for (path, complaint) in [
+            ("\(folder.path)/none/data", "\(folder.path)/none cannot be opened"),
+            ("\(folder.path)/none//data/", "\(folder.path)/none cannot be opened"),
+        ] {
+            let config = try folder.write("data_directory: \(path)", to: "hermes.yaml")
+            let checked = try await run(["config", "check", config])
+            #expect(checked.exitCode == 2)
+            #expect(checked.errors.contains(complaint), "\(checked.errors)")
+        }
+        let config = try folder.write("data_directory: \(file)/data", to: "hermes.yaml")
+        #expect(try await run(["config", "check", config]).exitCode == 2)
+    }
+
     @Test("a file in place of the data directory is one mistake")
     func noFolder() async throws {
         let folder = try TemporaryFolder()

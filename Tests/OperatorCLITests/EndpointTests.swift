@@ -74,6 +74,14 @@ struct EndpointTests {
     }
 
     @Test(
+        "a segment of dots alone stays a name",
+        arguments: [(".", "%2E"), ("..", "%2E%2E"), ("...", "..."), (".a", ".a")])
+    func dots(segment: String, encoded: String) throws {
+        let endpoint = try #require(AdminEndpoint(url: "http://h:9"))
+        #expect(endpoint.url(["v1", segment, "x"]) == "http://h:9/v1/\(encoded)/x")
+    }
+
+    @Test(
         "reaches a listener on any address",
         arguments: [
             ("127.0.0.1", "http://127.0.0.1:9/x"), ("0.0.0.0", "http://127.0.0.1:9/x"),

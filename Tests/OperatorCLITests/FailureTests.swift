@@ -54,7 +54,7 @@ struct FailureTests {
             ["nonsense"], ["status", "extra"], ["status", "--url", "x"],
             ["status", "--url", "http://a", "--socket", "/s"], ["status", "--timeout", "0"],
             ["status", "--socket", ""], ["clients", "show"], ["clients", "show", ""],
-            ["clients", "kick", ".."], ["clients", "list", "--limit", "0"],
+            ["clients", "kick", ""], ["clients", "list", "--limit", "0"],
             ["clients", "list", "--connected", "--away"], ["publish", "-m", "x"],
             ["publish", "-t", "", "-m", "x"], ["publish", "-t", "a", "-m", "x", "-q", "3"],
             ["publish", "-t", "a", "-m", "x", "-f", "y"], ["users", "add"],

@@ -75,7 +75,7 @@ struct TagsCommandTests {
     @Test(
         "wrong arguments are refused before a request",
         arguments: [
-            ["add", "a"], ["remove", "a"], ["clients"], ["clients", ".."], ["clients", ""],
+            ["add", "a"], ["remove", "a"], ["clients"], ["clients", ""],
             ["show", ""], ["list", "--limit", "0"],
         ])
     func wrong(arguments: [String]) async throws {

@@ -40,8 +40,32 @@ struct LogFormatTests {
     func json() {
         #expect(
             line(.json, "Say \"hi\"", ["a.b": "c\\d", "level": "x", "n": .stringConvertible(5)])
-                == "{\"time\":\"2026-11-21T03:04:05.123Z\",\"level\":\"info\",\"logger\":\"hermes\",\"message\":\"Say \\\"hi\\\"\",\"a.b\":\"c\\\\d\",\"metadata.level\":\"x\",\"n\":\"5\"}\n"
+                == "{\"time\":\"2026-11-21T03:04:05.123Z\",\"level\":\"info\",\"logger\":\"hermes\",\"message\":\"Say \\\"hi\\\"\",\"a.b\":\"c\\\\d\",\"metadata.level\":\"x\",\"n\":5}\n"
         )
+    }
+
+    @Test(
+        "JSON: counts, sizes and truth values are no strings, and names of digits are",
+        arguments: [
+            ("http.status", "404", "404"), ("delay_ms", "0", "0"), ("payload.bytes", "12", "12"),
+            ("session.clean", "true", "true"), ("log.suppressed", "3", "3"),
+            ("client.id", "4711", "\"4711\""), ("topic", "true", "\"true\""),
+            ("delay_ms", "007", "\"007\""), ("delay_ms", "", "\"\""),
+            ("messages", "9999999999999999", "\"9999999999999999\""),
+        ])
+    func jsonWords(key: String, value: String, shown: String) {
+        #expect(
+            line(.json, "m", [key: "\(value)"]).hasSuffix(
+                "\"message\":\"m\",\"\(key)\":\(shown)}\n"))
+    }
+
+    @Test("a mistake for which the broker ends is a line of JSON too")
+    func fatal() {
+        let line = String(decoding: LogFormat.fatalLine("a.yaml:1: x: \"y\""), as: UTF8.self)
+        #expect(
+            line.hasSuffix(
+                "\"level\":\"critical\",\"logger\":\"hermesd\",\"message\":\"The broker ends\","
+                    + "\"problem\":\"a.yaml:1: x: \\\"y\\\"\"}\n"))
     }
 
     @Test("levels are named in full, the short ones padded", arguments: Logger.Level.allCases)
@@ -153,7 +177,7 @@ struct LogFormatTests {
         var deep: Logger.MetadataValue = "x"
         for _ in 0..<100 { deep = .array([deep]) }
         #expect(
-            line(.json, "M", ["d": deep]).hasSuffix("\"message\":\"M\",\"log.omitted\":\"1\"}\n"))
+            line(.json, "M", ["d": deep]).hasSuffix("\"message\":\"M\",\"log.omitted\":1}\n"))
     }
 
     @Test("a key or a message of another package cannot break the line")

@@ -301,9 +301,9 @@ def test_a_certificate_near_its_end_is_warned_of(start_broker, authority):
     broker = start_broker(**https(authority.issue("admin", valid_until_days=5)))
     broker.log.await_match(r"WARNING Admin certificate ends soon.*days_left=[45]\b")
     metrics = control_metrics(broker, authority)
-    (line,) = [one for one in metrics.splitlines() if one.startswith("hermes_tls_certificate_days_left{")]
+    (line,) = [one for one in metrics.splitlines() if one.startswith("hermes_tls_certificate_expiry_timestamp_seconds{")]
     assert 'listener="admin"' in line and f'file="{authority.directory}/admin.crt"' in line
-    assert 3.9 < float(line.split()[-1]) < 5.1
+    assert 3.9 < (float(line.split()[-1]) - time.time()) / 86_400 < 5.1
 
 
 def control_metrics(broker: Hermesd, authority: Authority) -> str:

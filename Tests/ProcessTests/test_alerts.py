@@ -131,6 +131,15 @@ def test_the_values_of_labels_exist(watched_broker):
     assert checked >= 4
 
 
+def test_promtool_finds_nothing_wrong_with_the_metrics(watched_broker):
+    """Names, units and help texts, as Prometheus recommends them."""
+    text = AdminAPI(watched_broker).request("GET", "/metrics").body
+    done = subprocess.run(
+        [program("promtool"), "check", "metrics"], input=text, capture_output=True,
+        timeout=PATIENCE, check=False)
+    assert done.returncode == 0 and not done.stdout + done.stderr, done
+
+
 # The rules.
 
 

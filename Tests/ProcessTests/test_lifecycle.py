@@ -1,6 +1,7 @@
 """Start and end of the process, and its output."""
 
 import json
+import os
 import re
 import resource
 import signal
@@ -274,6 +275,33 @@ def test_the_log_as_json(raw):
     assert "MQTT listener ready" in {event["message"] for event in events}
     assert all({"time", "level", "message"} <= set(event) for event in events)
     assert "json\n\x1b" in {event.get("client.id") for event in events}
+    (ready,) = [event for event in events if event["message"] == "MQTT listener ready"]
+    assert ready["listener.anonymous"] is True
+    # A later connection in the same place of the broker's table has another name.
+    assert all("." in event["connection.id"] for event in events if "connection.id" in event)
+
+
+@pytest.mark.parametrize("mistake", ["configuration", "file", "port"])
+def test_a_start_that_fails_says_so_as_json_too(mistake, tmp_path):
+    config = tmp_path / "hermes.yaml"
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        keys = {
+            "configuration": "durability: maybe\n", "file": "password_file: /missing\n",
+            "port": f"admin: {{port: {taken.getsockname()[1]}}}\n",
+        }
+        config.write_text(
+            "logging: {format: json}\nlisteners: [{port: 0}]\n" + keys[mistake]
+            + ("" if mistake == "port" else "admin: {port: 0}\n"))
+        done = subprocess.run(
+            [str(Hermesd.executable()), "--config", str(config), "--data-dir",
+             str(tmp_path / "data")],
+            env={"PATH": os.environ["PATH"]}, capture_output=True, timeout=PATIENCE, check=False)
+    assert done.returncode == (1 if mistake == "port" else 78)
+    events = [json.loads(line) for line in done.stderr.splitlines()]
+    (end,) = [event for event in events if event["message"] == "The broker ends"]
+    assert end["level"] == "critical" and end["problem"], end
 
 
 def test_version():

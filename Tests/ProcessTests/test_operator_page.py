@@ -261,6 +261,9 @@ def test_a_broker_that_hangs_or_stops_is_told(browser, broker_class, request):
     assert broker.stop() == 0
     eventually(lambda: page.text("live") == "Not live", "the end to be told")
     eventually(lambda: "The broker does not answer." in page.text("banner"), "the reason")
+    # What was true of it before is not shown as if it were so.
+    assert page.text("ready") == "No answer"
+    assert "bad" in page.element("readiness").get_attribute("class").split()
     assert page.text("banner").startswith("These figures are of ")
     assert page.text("banner").endswith("Trying again.")
     assert page.element("board").is_displayed()
@@ -268,6 +271,7 @@ def test_a_broker_that_hangs_or_stops_is_told(browser, broker_class, request):
     # It comes back by itself, as the broker does.
     broker.start()
     eventually(lambda: page.text("live") == "Live", "live figures of the new start")
+    assert page.text("ready") == "Ready"
     assert not page.element("banner").is_displayed()
 
 
@@ -284,6 +288,8 @@ def test_it_can_be_read_on_a_phone_and_by_weak_eyes(browser, start_broker, dark)
                 browser.show(width, 800, dark=dark)
                 assert page.overflow() <= 0, f"too wide at {width}"
                 assert page.faint_texts() == []
+                # "connected" breaks in no place: one line at each width.
+                assert page.lines_of("#list td.short") == 1
         assert page.complaints() == []
     finally:
         browser.show(1280, 900)

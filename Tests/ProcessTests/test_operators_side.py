@@ -62,6 +62,98 @@ def test_everything_that_is_made_is_private_whatever_the_umask(mask, tmp_path):
         broker.remove_files()
 
 
+class Pod(Hermesd):
+    """A broker as Kubernetes starts the image: user and group 10001, and the group of the volumes."""
+
+    USER, VOLUMES = 10001, 10002
+
+    @property
+    def unix_socket(self) -> Path:
+        return self.data / "admin.sock"
+
+    def command(self) -> list[str]:
+        self.directory.chmod(0o755)
+        as_user = [f"--reuid={self.USER}", f"--regid={self.USER}", f"--groups={self.VOLUMES}"]
+        return ["setpriv", *as_user, "--", *super().command()]
+
+    def mount(self, mode: int, group: int = VOLUMES) -> None:
+        """The root of a volume, which is root's."""
+        self.data.mkdir()
+        os.chown(self.data, 0, group)
+        self.data.chmod(mode)
+
+    def mount_again(self) -> None:
+        """What `fsGroup` does at every mount to what is on the volume."""
+        for file in [self.data, *self.data.rglob("*")]:
+            os.chown(file, -1, self.VOLUMES)
+            rights = 0o2770 if file.is_dir() else 0o660
+            file.chmod(stat.S_IMODE(file.stat().st_mode) | rights)
+
+
+@pytest.fixture
+def pod(request) -> Pod:
+    pod = Pod(Settings(makes_its_own_token=True))
+    request.addfinalizer(pod.remove_files)
+    return pod
+
+
+@needs_root
+def test_a_pod_serves_from_the_root_of_a_volume_and_again_after_the_next_mount(pod, tmp_path):
+    """Also with keys that only the group of its volumes may read."""
+    tmp_path.chmod(0o755)
+    for folder in tmp_path.parents:
+        if folder.stat().st_mode & 0o001 == 0:
+            pytest.skip(f"another user cannot enter {folder}")
+    pair = self_signed(tmp_path)
+    for file in (pair.key, pair.certificate):
+        os.chown(file, 0, Pod.VOLUMES)
+        file.chmod(0o440)
+    pod.settings.environment.update({
+        "HERMES_LISTENERS_0_TLS_CERTIFICATE": str(pair.certificate),
+        "HERMES_LISTENERS_0_TLS_KEY": str(pair.key)})
+    pod.mount(0o2775)
+    for _ in range(2):
+        pod.start()
+        try:
+            made = hermesctl("tokens", "create", f"t{_}", "--scope", "read",
+                             "--data-dir", str(pod.data))
+            assert made.code == 0, made
+            os.chown(pod.data / "tokens", Pod.USER, -1)
+            token = (pod.data / "admin.token").read_text().strip()
+            with AdminAPI(pod.admin_address, token) as api:
+                assert api.status()["durability"] == "sync"
+            for file in pod.data.iterdir():
+                assert stat.S_IMODE(file.stat().st_mode) & 0o007 == 0, file
+        finally:
+            assert pod.stop() == 0
+        pod.mount_again()
+
+
+@needs_root
+@pytest.mark.parametrize(("mode", "group", "advice"), [
+    (0o755, 0, "chown"),
+    (0o775, Pod.VOLUMES, "chown"),
+    (0o2777, Pod.VOLUMES, "data_directory: "),
+    (0o777, 0, "data_directory: "),
+], ids=["PVC", "no setgid", "emptyDir of the group", "emptyDir"])
+def test_a_pod_is_told_how_to_use_a_volume_that_others_can_write_to(pod, mode, group, advice):
+    pod.mount(mode, group)
+    with pytest.raises(AssertionError):
+        pod.start()
+    assert pod.log is not None and pod.process is not None
+    assert pod.process.returncode == 78 or pod.process.wait(PATIENCE) == 78
+    assert "belongs to " in pod.log.text and advice in pod.log.text, pod.log.text
+
+
+@needs_root
+def test_a_folder_in_a_volume_serves_whatever_the_volume_is(pod):
+    pod.mount(0o777, 0)
+    pod.data /= "data"
+    pod.start()
+    assert pod.stop() == 0
+    assert stat.S_IMODE(pod.data.stat().st_mode) == 0o700
+
+
 def refused_start(*arguments: str) -> str:
     done = subprocess.run(
         [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", *arguments],

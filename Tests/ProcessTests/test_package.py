@@ -120,7 +120,9 @@ def test_it_depends_on_every_library_of_the_image(package):
     (words,) = re.findall(r"apt-get install -y ([^&]*)&&", dockerfile)
     libraries = {
         word for word in words.replace("\\", " ").split() if word.startswith(("lib", "zlib"))}
-    assert depends == libraries | {"libc6", "systemd"}
+    assert depends == libraries | {"ca-certificates", "libc6", "systemd"}
+    # Without authorities every https of the broker's own fails: webhooks, keys, logins, APNs.
+    assert "ca-certificates" in words.split()
 
 
 def test_the_configuration_is_a_conffile_and_valid(package, tmp_path):
@@ -139,7 +141,10 @@ def test_the_unit_runs_what_is_installed(package):
     assert option == "--config"
     for path in (program, configuration):
         assert (package.root / path.lstrip("/")).exists(), path
-    kept = [line for line in own.splitlines() if not line.startswith(("#", "ExecStart="))]
+    (reload,) = re.findall(r"^ExecReload=(\S*)", unit, re.MULTILINE)
+    assert (package.root / reload.lstrip("/")).exists(), reload
+    kept = [line for line in own.splitlines()
+            if not line.startswith(("#", "ExecStart=", "ExecReload="))]
     assert [line for line in unit.splitlines() if line in kept] == kept
     made = package.text("usr/lib/tmpfiles.d/hermes.conf")
     (folders,) = re.findall(r"^StateDirectory=(.*)$", unit, re.MULTILINE)

@@ -429,7 +429,10 @@ def test_the_unit_is_valid(systemd_analyze, tmp_path):
     copy = tmp_path / UNIT.name
     text = UNIT.read_text()
     assert "ExecStart=/usr/local/bin/hermesd" in text
-    copy.write_text(text.replace("/usr/local/bin/hermesd", str(Hermesd.executable())))
+    assert "ExecReload=/usr/local/bin/hermesctl config reload" in text
+    copy.write_text(
+        text.replace("/usr/local/bin/hermesd", str(Hermesd.executable()))
+        .replace("/usr/local/bin/hermesctl", str(Hermesd.control_executable())))
     done = subprocess.run(
         [systemd_analyze, "verify", "--man=no", str(copy)], capture_output=True, text=True,
         timeout=PATIENCE, check=False,
@@ -536,7 +539,7 @@ def owner_of(library: str) -> str:
 
 
 def test_the_guide_names_the_packages_of_the_image():
-    (words,) = re.findall(r"^apt-get install --no-install-recommends (lib.*)$", GUIDE.read_text(),
+    (words,) = re.findall(r"^apt-get install --no-install-recommends (ca-certificates .*)$", GUIDE.read_text(),
                           re.MULTILINE)
     assert set(words.split()) == run_stage_packages()
 
@@ -626,3 +629,34 @@ def test_the_health_check_of_the_image(asked, start_service, tmp_path):
     assert check() == 0
     assert broker.stop() == 0
     assert check() == 3
+
+
+# --- removal -------------------------------------------------------------------------------
+
+
+def test_a_purge_empties_a_data_directory_that_is_a_mount():
+    """In a mount namespace, with disks of its own in the places of the package."""
+    script = """
+        set -e
+        mount -t tmpfs tmpfs /var/lib
+        mount -t tmpfs tmpfs /etc
+        mkdir -p /var/lib/hermes /var/lib/hermes-backups /etc/hermes
+        mount -t tmpfs tmpfs /var/lib/hermes
+        touch /etc/hermes/hermes.yaml /var/lib/hermes/.hidden
+        mkdir /var/lib/hermes/folder && touch /var/lib/hermes/folder/file
+        sh "$1" purge
+        test -d /var/lib/hermes && test -z "$(ls -A /var/lib/hermes)"
+        test ! -e /etc/hermes && test ! -e /var/lib/hermes-backups
+        umount /var/lib/hermes && ln -sfn /etc /var/lib/linked && rmdir /var/lib/hermes
+        touch /etc/kept && ln -s /etc /var/lib/hermes
+        sh "$1" purge
+        test ! -e /var/lib/hermes && test -e /etc/kept
+    """
+    done = subprocess.run(
+        ["unshare", "--mount", "--map-root-user", "sh", "-c", script, "sh",
+         str(REPOSITORY / "packaging/debian/hermes.postrm")],
+        capture_output=True, text=True, check=False, timeout=PATIENCE)
+    if done.returncode == 1 and "unshare" in done.stderr:
+        pytest.skip(f"no namespaces here: {done.stderr}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "stays, empty" in done.stdout

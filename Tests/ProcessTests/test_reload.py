@@ -56,6 +56,22 @@ def test_a_bad_file_changes_nothing(configuration, complaint, from_file, client)
     assert b"\x1b" not in b"".join(broker.log.raw_lines)
 
 
+def test_a_refusal_is_told_to_who_asks_and_stays_in_the_status(from_file):
+    broker = from_file("limits: {max_subscriptions: 100}")
+    broker.file.write_text("limits: {max_subscriptions: many}\n")
+    refused = hermesctl("config", "reload", broker=broker)
+    assert refused.code == 1 and "max_subscriptions" in refused.errors, refused
+    assert "hermes.yaml:1" in refused.errors
+    status = hermesctl("status", broker=broker).output
+    assert "last reload" in status and "refused" in status
+
+    broker.file.write_text("limits: {max_subscriptions: 7}\nsys_interval: 33s\n")
+    done = hermesctl("config", "reload", broker=broker)
+    assert (done.code, done.output) == (
+        0, "Changed: limits.max_subscriptions\nAt the next start: sys_interval\n"), done
+    assert "refused" not in hermesctl("status", broker=broker).output.split("last reload")[1]
+
+
 def test_a_missing_file_changes_nothing(from_file, client):
     broker = from_file("limits: {max_subscriptions: 1}")
     broker.file.unlink()

@@ -14,11 +14,13 @@ from harness import wire
 from harness.admin import AdminAPI, curl, hermesctl
 from harness.broker import Hermesd, Settings
 from harness.raw_client import RawClient
-from harness.waiting import eventually
+from harness.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.hermesd("the store is hermesd's own")
 
 DONE, REFUSED, LOCAL_FILE = 0, 1, 2
+NEEDS_A_PERSON = 78
+"""The exit code after which the unit does not try again (EX_CONFIG)."""
 MEBI = 1 << 20
 PAGE = 16_384
 """Bytes of a page of the database (docs/decisions/0009)."""
@@ -224,7 +226,8 @@ def test_a_broker_that_runs_is_asked_to_accept(hermesd):
     assert not (broker.data / "damage.txt").exists()
 
 
-def test_a_database_that_cannot_be_opened_is_set_aside(hermesd):
+def test_a_database_that_cannot_be_opened_keeps_the_broker_from_starting(hermesd):
+    """An empty one would admit clients as if nothing had ever been."""
     broker = hermesd()
     absent_phone(broker)
     publish(broker, numbered(range(3)))
@@ -233,17 +236,37 @@ def test_a_database_that_cannot_be_opened_is_set_aside(hermesd):
     database.write_bytes(os.urandom(database.stat().st_size))
     done = check(broker)
     assert done.code == REFUSED and done.output.startswith("database: "), done
+    assert "store check" not in done.output, "it advises itself"
+
+    refused = Hermesd(Settings(), data=broker.data)
+    with pytest.raises(AssertionError):
+        refused.start()
+    refused.remove_files()
+    command = f"hermesctl store accept-loss --data-dir '{broker.data}'"
+    assert refused.process.wait(PATIENCE) == NEEDS_A_PERSON and command in refused.log.text
+    done = hermesctl(*command.replace("'", "").split()[1:], token=None)
+    assert done.code == DONE and "damaged-1" in done.output, done
 
     broker = hermesd(data=broker.data)
-    assert "cannot be opened" in reason(broker)
+    assert readiness(broker)[0] == 200
     assert (broker.data / "damaged-1/hermes.sqlite").exists()
     absent_phone(broker)
     publish(broker, [b"new"])
     broker = restart(hermesd, broker)
-    assert "cannot be opened" in reason(broker)
     assert returning_phone(broker).take_message().payload == b"new"
-    assert hermesctl("store", "accept-loss", broker=broker).code == DONE
-    assert readiness(broker)[0] == 200
+
+
+def test_data_of_a_newer_version_is_no_reason_to_try_again(hermesd):
+    broker = hermesd()
+    assert broker.stop() == 0
+    with sqlite3.connect(broker.data / "hermes.sqlite") as database:
+        database.execute("PRAGMA user_version = 99")
+    refused = Hermesd(Settings(), data=broker.data)
+    with pytest.raises(AssertionError):
+        refused.start()
+    refused.remove_files()
+    assert refused.process.wait(PATIENCE) == NEEDS_A_PERSON, refused.log.text
+    assert "version 99" in refused.log.text
 
 
 def test_check_finds_damage_within_the_database(hermesd):
@@ -282,7 +305,7 @@ def test_it_does_not_start_on_sessions_that_cannot_be_loaded(hermesd):
          str(broker.data)],
         capture_output=True, text=True, check=False, timeout=20,
     )
-    assert done.returncode == 1
+    assert done.returncode == NEEDS_A_PERSON
     assert str(database) in done.stderr and "malformed" in done.stderr
     assert "hermesctl store check" in done.stderr and "backup" in done.stderr
     assert database.read_bytes()[(page - 1) * PAGE:page * PAGE] == b"\xee" * PAGE

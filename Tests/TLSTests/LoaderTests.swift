@@ -58,6 +58,17 @@ struct LoaderTests {
         #expect(isTaken || found.first?.cure.contains("chmod") == true)
     }
 
+    @Test("a certificate in the place of its key is named as that, whatever its mode")
+    func swapped() throws {
+        let pair = try certificates.make(commonName: Array("a".utf8)).files
+        chmod(pair.certificate, 0o644)
+        let swapped = TLSSettings.Pair(certificate: pair.key, key: pair.certificate)
+        let found = problems(TLSSettings(place: "tls", certificates: [swapped]))
+        #expect(found.contains { $0.complaint.contains("holds a certificate and no key") })
+        #expect(found.contains { $0.cure.contains("swapped") })
+        #expect(!found.contains { $0.cure.contains("chmod") })
+    }
+
     @Test("lists and authorities that are none are refused")
     func clientFiles() throws {
         let pair = try certificates.make(commonName: Array("a".utf8)).files

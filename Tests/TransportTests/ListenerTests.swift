@@ -72,6 +72,34 @@ struct ListenerTests {
         #expect(server.address.hasPrefix("127.0.0.1:"))
     }
 
+    @Test(
+        "on :: both families connect, and IPv4 clients have their IPv4 address",
+        .enabled(if: hasLoopbackSix))
+    func bothFamilies() throws {
+        var server = try EchoServer(address: "::")
+        let port = try #require(server.address.split(separator: ":").last)
+        for (host, own) in [("127.0.0.1", "127.0.0.1:"), ("[::1]", "[::1]:")] {
+            let peer = try #require(TestPeer("\(host):\(port)"))
+            let former = server.handles.count
+            let isAccepted = try server.turn { $0.handles.count > former }
+            try #require(isAccepted)
+            #expect(server.reactor.address(of: server.handles[former]).hasPrefix(own))
+            _ = peer
+        }
+    }
+
+    @Test(
+        "beside a listener for IPv4, :: leaves that port's IPv4 clients to it",
+        .enabled(if: hasLoopbackSix))
+    func familiesApart() throws {
+        let four = try EchoServer(address: "0.0.0.0")
+        let port = try #require(UInt16(four.address.split(separator: ":").last ?? ""))
+        let pool = BytePool()
+        var reactor = try Reactor(pool: pool)
+        _ = try reactor.listen(address: "::", port: port, isIPv6Only: true, userTimeout: .zero)
+        #expect(try error(listeningOn: "::", port: port)?.code == EADDRINUSE)
+    }
+
     @Test("IPv6 works as IPv4 does", .enabled(if: hasLoopbackSix))
     func six() throws {
         var server = try EchoServer(address: "::1")

@@ -50,7 +50,7 @@ struct ProxyHeaderTests {
             ("PROXY TCP4 255.255.255.255 255.255.255.255 65535 65535\r\n", "255.255.255.255:65535"),
             ("PROXY TCP4 0.0.0.0 0.0.0.0 0 0\r\n", "0.0.0.0:0"),
             ("PROXY TCP6 2001:db8::7 2001:db8::1 56324 8883\r\n", "[2001:db8::7]:56324"),
-            ("PROXY TCP6 ::ffff:192.0.2.7 ::1 1 2\r\n", "[::ffff:192.0.2.7]:1"),
+            ("PROXY TCP6 ::ffff:192.0.2.7 ::1 1 2\r\n", "192.0.2.7:1"),
             (
                 "PROXY TCP6 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff "
                     + "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 65535\r\n",

@@ -83,18 +83,30 @@ struct WebhookReplyTests {
             (413, "refused"),
         ])
     func outcome(status: Int, outcome: String) {
-        #expect(WebhookReply(status: status, retryAfter: nil).outcome.rawValue == outcome)
+        #expect(WebhookReply(status: status, retryAfter: nil, now: 0).outcome.rawValue == outcome)
     }
 
     @Test(
-        "Retry-After counts in seconds, and any other text as none",
+        "Retry-After counts as seconds or as a date in each of its forms, other text as none",
         arguments: [
             ("5", 5), ("0", 0), ("120", 120), (nil, nil), ("", nil), ("-5", nil), ("1.5", nil),
-            ("99999999999", nil), ("Wed, 21 Oct 2026 07:28:00 GMT", nil),
+            ("99999999999", 1 << 31), ("Wed, 21 Oct 2026 07:28:00 GMT", 90),
+            ("Wednesday, 21-Oct-26 07:28:00 GMT", 90), ("Wed Oct 21 07:28:00 2026", 90),
+            ("Wed, 21 Oct 2026 07:26:00 GMT", 0), ("Wed, 21 Oct 9026 07:26:00 GMT", 1 << 31),
+            ("Wed, 21 Oct 2026", nil), ("2026-10-21T07:28:00Z", nil),
         ] as [(String?, Int?)])
     func retryAfter(text: String?, seconds: Int?) {
-        let reply = WebhookReply(status: 503, retryAfter: text)
+        // 2026-10-21T07:26:30Z.
+        let reply = WebhookReply(status: 503, retryAfter: text, now: 1_792_567_590)
         #expect(reply.retryAfter == seconds.map { .seconds($0) })
+    }
+
+    @Test("a date is the receiver's, whose own clock counts where it tells it")
+    func receiversClock() {
+        let reply = WebhookReply(
+            status: 503, retryAfter: "Wed, 21 Oct 2026 07:28:00 GMT",
+            date: "Wed, 21 Oct 2026 07:27:59 GMT", now: 0)
+        #expect(reply.retryAfter == .seconds(1))
     }
 }
 

@@ -7,7 +7,8 @@ extension IPAddress {
     init(_ address: SocketAddress?) {
         self = .unknown
         guard let host = address?.ipAddress, let port = address?.port else { return }
-        self = IPAddress(host: host, port: UInt16(clamping: port)) ?? .unknown
+        // An IPv4 client of a listener on `::` has its IPv4 address.
+        self = IPAddress(host: host, port: UInt16(clamping: port))?.unmapped ?? .unknown
     }
 
     /// The address of a caller for the log, with its port: `192.0.2.7:50312` or `[2001:db8::1]:50312`;

@@ -20,6 +20,11 @@ extension Problem {
             field: "Host", fix: "Send a path that begins with `/`, or the URL's host as Host.")
     }
 
+    /// The host and port of a target that is a whole URL; `nil` for a path.
+    static func authority(ofTarget target: String) -> String? {
+        authority(of: target).map { String(decoding: $0, as: UTF8.self) }
+    }
+
     /// The host and port behind `://`, with user information if there is any.
     private static func authority(of uri: String) -> [UInt8]? {
         let bytes = Array(uri.utf8)

@@ -150,6 +150,7 @@ extension Problem {
     /// The headers of the document, except its length.
     var documentHeaders: HTTPFields {
         var fields = headers
+        if fields[.retryAfter] == nil { fields[.retryAfter] = kind.retryAfter }
         fields[.contentType] = ProblemModel.contentType
         return fields
     }

@@ -8,6 +8,14 @@ extension Problem {
         self.init(.malformedRequest, detail, fix: fix)
     }
 
+    init(headTooLarge limits: HTTPLimits) {
+        self.init(
+            .headersTooLarge,
+            "The request line and headers are larger than \(limits.headBytes) bytes, or have more "
+                + "than \(limits.headFields) fields.",
+            fix: "Send fewer and shorter headers, and a shorter path and query.")
+    }
+
     private static func words(_ error: HTTPParserError) -> (detail: String, fix: String) {
         switch error {
         case .invalidMethod:

@@ -35,10 +35,13 @@ extension Problem {
     /// The kinds of problems; the raw value ends the document's `type`.
     enum Kind: String, CaseIterable {
         case malformedRequest = "malformed-request"
+        case invalidHeader = "invalid-header"
         case invalidQuery = "invalid-query"
         case invalidJSON = "invalid-json"
         case invalidField = "invalid-field"
         case invalidTopic = "invalid-topic"
+        case invalidSetting = "invalid-setting"
+        case reloadRefused = "reload-refused"
         case unexpectedBody = "unexpected-body"
         case unsupportedHeader = "unsupported-header"
         case unauthorized = "unauthorized"
@@ -102,9 +105,10 @@ extension Problem {
 
         var status: HTTPResponse.Status {
             switch self {
-            case .malformedRequest, .invalidQuery, .invalidJSON, .invalidField, .invalidTopic,
+            case .malformedRequest, .invalidHeader, .invalidQuery, .invalidJSON, .invalidField,
+                .invalidTopic,
                 .unexpectedBody, .unsupportedHeader, .keysAreOff, .receiptsAreOff,
-                .invalidRules:
+                .invalidRules, .invalidSetting:
                 .badRequest
             case .unauthorized: .unauthorized
             case .crossOrigin, .missingScope, .topicNotAllowed, .boundToken: .forbidden
@@ -123,7 +127,7 @@ extension Problem {
             case .headersTooLarge: .requestHeaderFieldsTooLarge
             case .backupFolder, .tokenExists, .tooManyTokens, .alreadyScheduled, .tooManyTags,
                 .pushExists, .tooManyBans, .tooManyUsers, .noPasswordFile, .noAccessFile,
-                .cannotListen:
+                .cannotListen, .reloadRefused:
                 .conflict
             case .rulesChanged: .preconditionFailed
             case .internalError, .unreadable, .backupFailed: .internalServerError
@@ -135,12 +139,26 @@ extension Problem {
             }
         }
 
+        /// Seconds after which a repeat makes sense, for a problem that does not know better: a status
+        /// that says "later" says when. `nil` for every other status.
+        var retryAfter: String? {
+            switch status.code {
+            case 503: "5"
+            // What is full empties as messages and devices end, or when somebody makes room.
+            case 507: "30"
+            default: nil
+            }
+        }
+
         var title: String {
             switch self {
             case .malformedRequest: "The request is not well-formed HTTP"
+            case .invalidHeader: "A header is wrong"
             case .invalidQuery: "A query parameter is wrong"
             case .invalidJSON: "The body is not well-formed JSON"
             case .invalidField: "A field of the body or path is wrong"
+            case .invalidSetting: "A key of the configuration cannot be set so"
+            case .reloadRefused: "The configuration was read again and refused"
             case .invalidTopic: "The topic name cannot be published to"
             case .unexpectedBody: "This route takes no body"
             case .unsupportedHeader: "A header asks for what is not done here"

@@ -1,3 +1,4 @@
+import Authorization
 import PlainText
 
 /// A checked topic name to which HTTP may publish.
@@ -39,12 +40,14 @@ struct PublishTopic: Hashable, Sendable {
                 "\(shown) has \(levels) levels; the broker takes \(maximumLevels)",
                 fix: "Use fewer levels, or raise limits.max_topic_levels.")
         }
-        // Compared by bytes, like routing: `hasPrefix` treats a slash with a combining mark as
-        // another text.
-        if utf8.elementsEqual("$SYS".utf8) || utf8.starts(with: "$SYS/".utf8) {
+        // Where no client may publish, HTTP may not either: nobody would get it, or those who take
+        // it for the broker's own.
+        if Array(utf8).withUnsafeBytes({ ClosedTopics.contains($0) }) {
             throw refuse(
-                "\(shown) begins with $SYS/, which only the broker publishes to (section 4.7.2)",
-                fix: "Choose a topic outside $SYS/.")
+                "\(shown) is below $SYS, $CONTROL or $hermes, where nobody but the broker publishes "
+                    + "to others",
+                fix: "Choose a topic outside them; devices of phones are registered with "
+                    + "PUT /v1/clients/{id}/device.")
         }
         self.text = text
     }

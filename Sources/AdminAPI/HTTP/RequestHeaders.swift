@@ -9,6 +9,7 @@ struct RequestHeaders {
     private(set) var expect: String?
     private(set) var idempotencyKey: String?
     private(set) var ifMatch: String?
+    private(set) var ifNoneMatch: String?
     private(set) var origin: String?
     private(set) var transferEncoding: String?
     /// True when the fields contain a `Host`: the first one is the authority, so this is a second.
@@ -26,6 +27,7 @@ struct RequestHeaders {
             case "idempotency-key": Self.add(field.value, to: &idempotencyKey)
             case "host": hasSecondHost = true
             case "if-match": Self.add(field.value, to: &ifMatch)
+            case "if-none-match": Self.add(field.value, to: &ifNoneMatch)
             case "origin": Self.add(field.value, to: &origin)
             case "transfer-encoding": Self.add(field.value, to: &transferEncoding)
             default:
@@ -40,8 +42,13 @@ struct RequestHeaders {
     /// - Throws: ``Problem`` for a header that would change the meaning of the request, and that the
     ///   route does not honour: passing it over would do what the caller did not ask for.
     func refuseUnsupported(by route: Route) throws(Problem) {
-        let condition =
-            ifMatch == nil || route.honoursIfMatch ? nil : ("If-Match", Self.noVersions)
+        var condition: (name: String, cure: String)?
+        if ifMatch != nil, !route.honoursIfMatch { condition = ("If-Match", Self.noVersions) }
+        if ifNoneMatch != nil, route.method != .get {
+            condition = (
+                "If-None-Match", "Leave it out: it asks for what GET and HEAD answer."
+            )
+        }
         guard let unsupported = unsupported ?? condition else { return }
         throw Problem(
             .unsupportedHeader, "The header \(unsupported.name) is not honoured here.",
@@ -64,7 +71,7 @@ struct RequestHeaders {
         }
         guard MessageID.isValid(key) else {
             throw Problem(
-                .malformedRequest, "The header Idempotency-Key \(MessageID.fault(of: key)), once.",
+                .invalidHeader, "The header Idempotency-Key \(MessageID.fault(of: key)), once.",
                 field: "Idempotency-Key", fix: MessageID.keyCure)
         }
         return key
@@ -75,7 +82,9 @@ struct RequestHeaders {
 
     private static func cure(forUnsupported name: String) -> String? {
         switch name {
-        case "if-modified-since", "if-none-match", "if-range", "if-unmodified-since":
+        // If-Modified-Since is passed over: nothing here has a time of its last change (RFC 9110,
+        // section 13.1.3), so the whole answer is what it asks for.
+        case "if-range", "if-unmodified-since":
             noVersions
         case "range", "content-range":
             "Leave it out: bodies go whole, and lists have the parameters limit and cursor."

@@ -15,6 +15,14 @@ extension MetricFamily {
             "When a message counts as stored, as a label: none, interval or sync.",
             { $0.durability }),
         .gauge("hermes_uptime_seconds", "Time since the start.") { Int($0.uptimeSeconds) },
+        .gauge(
+            "hermes_config_last_reload_successful",
+            "0 after a reload that was refused, until one succeeds; 1 otherwise."
+        ) { $0.admin.lastReload?.problems.isEmpty == false ? 0 : 1 },
+        .real(
+            "hermes_config_last_reload_timestamp_seconds", .gauge,
+            "When the configuration was last read again, in UNIX time; 0 for never."
+        ) { Double($0.admin.lastReload?.atMs ?? 0) / 1e3 },
     ]
 
     private static let connections: [MetricFamily] = [
@@ -215,28 +223,7 @@ extension MetricFamily {
         .counters(
             "hermes_tls_versions_total", by: "version",
             "TLS handshakes that succeeded, by the version agreed on.", { $0.tlsVersions }),
-        MetricFamily(
-            name: "hermes_tls_certificate_days_left", kind: .gauge,
-            help: "Days until a listener's certificate ends; below 0 once it has."
-        ) { figures in
-            let admin = figures.admin.certificate.map {
-                daysLeft(listener: "admin", $0.file, $0.daysLeft)
-            }
-            return daysLeft(figures.certificates) + [admin].compactMap { $0 }
-        },
-        MetricFamily(
-            name: "hermes_tls_revocation_list_days_left", kind: .gauge,
-            help: "Days until the first revocation list of a listener ends; below 0 once it has."
-        ) { figures in daysLeft(figures.revocationLists) },
     ]
-
-    private static func daysLeft(_ files: [BrokerFigures.ExpiringFile]) -> [Sample] {
-        files.map { daysLeft(listener: "\($0.listener)", $0.file, $0.daysLeft) }
-    }
-
-    private static func daysLeft(listener: String, _ file: String, _ days: Double) -> Sample {
-        Sample(labels: [("listener", listener), ("file", file)], value: .real(days))
-    }
 
     /// Named as by Prometheus' client libraries, which dashboards expect.
     private static let store: [MetricFamily] = [
@@ -288,7 +275,7 @@ extension MetricFamily {
             name: "hermes_http_requests_total", kind: .counter,
             help: "Requests to the HTTP API that were answered, by route and class of the status."
         ) { figures in
-            figures.admin.requests.flatMap { requests in
+            asked(figures).flatMap { requests in
                 requests.answers.map { count in
                     Sample(
                         labels: labels(of: requests) + [("status", count.label)],
@@ -299,7 +286,7 @@ extension MetricFamily {
         .times(
             "hermes_http_request_seconds",
             "From the head of a request to its answer, which may follow in parts."
-        ) { $0.admin.requests.map { Histogram(labels: labels(of: $0), $0.times) } },
+        ) { asked($0).map { Histogram(labels: labels(of: $0), $0.times) } },
         .counters(
             "hermes_admin_refused_total", by: "reason",
             "Requests to the HTTP API that were not let in: no token, an unknown or an expired one, one without the scope, or too many wrong ones from the address.",
@@ -313,6 +300,14 @@ extension MetricFamily {
             "Connections to the HTTP API closed to make room for others, because too many were open.",
             { $0.admin.connectionsDisplaced }),
     ]
+
+    /// The routes that were asked for since the start. There are many, of which a broker uses few, and
+    /// each has some twenty series.
+    private static func asked(_ figures: BrokerFigures) -> [AdminFigures.Requests] {
+        figures.admin.requests.filter { requests in
+            requests.times.count > 0 || requests.answers.contains { $0.value > 0 }
+        }
+    }
 
     private static func labels(
         of requests: AdminFigures.Requests

@@ -1,7 +1,8 @@
 import BrokerAPI
 
 extension MetricFamily {
-    /// Metrics of the service that is asked about logins; without one they have no series.
+    /// Metrics of the service that is asked about logins; without one only the
+    /// last has a series.
     static let loginService: [MetricFamily] = [
         .counters(
             "hermes_login_service_logins_total", by: "result",
@@ -13,10 +14,11 @@ extension MetricFamily {
         ofService(
             "hermes_login_service_waiting", "Logins that wait for the company's service."
         ) { $0.waiting },
-        ofService(
+        // Without a service too, so that a rule about it is never about nothing.
+        .gauge(
             "hermes_login_service_failing",
             "1 while the company's service fails and is asked only now and then."
-        ) { $0.isFailing ? 1 : 0 },
+        ) { $0.admin.loginService?.isFailing == true ? 1 : 0 },
     ]
 
     private static func ofService(

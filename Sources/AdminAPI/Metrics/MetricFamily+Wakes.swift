@@ -39,10 +39,11 @@ extension MetricFamily {
             name: "hermes_apns_goaways_total", kind: .counter,
             help: "Connections that Apple's push service has said goodbye on."
         ) { apns($0) { .integer($0.goAways) } },
-        MetricFamily(
-            name: "hermes_apns_paused", kind: .gauge,
-            help: "1 while nothing is sent to Apple's push service; the log says why."
-        ) { apns($0) { .integer($0.pause == nil ? 0 : 1) } },
+        // Without push.apns too, so that a rule about it is never about nothing.
+        .gauge(
+            "hermes_apns_paused",
+            "1 while nothing is sent to Apple's push service; status and log say why."
+        ) { $0.admin.wakes.apns?.pause == nil ? 0 : 1 },
         .counters(
             "hermes_wake_webhook_wakes_total", by: "result",
             "Wakes posted to push.webhook, by what came of it; one counts once for each request.",

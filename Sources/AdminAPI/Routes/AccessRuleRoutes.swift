@@ -26,21 +26,13 @@ struct AccessRuleRoutes: Sendable {
             method: .put, path: "/v1/access-rules", access: .admin, body: .raw
         ) { request throws(Problem) in
             let (text, count) = try await existingFile().replace(
-                with: request.body, ifMatch: request.ifMatch.map(Self.tags))
+                with: request.body, ifMatch: request.ifMatch.map(EntityTags.list))
             var response = try Response.json(AccessRulesSet(rules: count, etag: text.tag))
             response.headers[.eTag] = text.tag
             return response
         }
         route.honoursIfMatch = true
         return route
-    }
-
-    /// The entity tags of the header If-Match. Ours hold no comma.
-    private static func tags(_ header: String) -> [ForeignText] {
-        header.parts(separator: ",", omittingEmpty: true).map { tag in
-            let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
-            return ForeignText(Substring(tag.utf8.drop(while: isBlank).prefix { !isBlank($0) }))
-        }
     }
 
     private func existingFile() throws(Problem) -> AccessRulesFile {

@@ -1,7 +1,6 @@
 import BrokerAPI
 import Hummingbird
 import PlainText
-import PlainText
 import RequestText
 
 /// The configuration of the running broker, as its host keeps it.
@@ -10,6 +9,17 @@ package protocol ConfigurationControl: Sendable {
     /// Gives keys other values until the next start; `nil` gives a key back its configured one. All
     /// or nothing: returns the problems, none when all are in force.
     func change(_ values: [ForeignText: String?]) -> [String]
+    /// Reads the configuration and its files again, as at SIGHUP.
+    func reload() -> ReloadOutcome
+    /// `nil` when nobody has asked for a reload.
+    var lastReload: LastReload? { get }
+}
+
+/// What came of a reload.
+package enum ReloadOutcome: Sendable, Equatable {
+    case done(ConfigurationReload)
+    /// Everything stays as it was, for these reasons.
+    case refused([String])
 }
 
 /// The configuration in force.
@@ -21,8 +31,22 @@ struct ConfigurationRoutes: Sendable {
 
     let control: any ConfigurationControl
 
-    /// `GET` and `PATCH /v1/config`.
-    var routes: [Route] { [show, change] }
+    /// `GET` and `PATCH /v1/config`, and `POST /v1/config/reload`.
+    var routes: [Route] { [show, change, reload] }
+
+    private var reload: Route {
+        Route(method: .post, path: "/v1/config/reload", access: .admin) {
+            _ throws(Problem) in
+            switch control.reload() {
+            case .done(let changes): return try Response.json(changes)
+            case .refused(let problems):
+                throw Problem(
+                    .reloadRefused, problems.joined(separator: "\n"),
+                    fix: "Correct them, and ask again; hermesctl config check finds most of them "
+                        + "before.")
+            }
+        }
+    }
 
     private var show: Route {
         Route(method: .get, path: "/v1/config", access: .reading(.untouched)) { _ throws(Problem) in
@@ -37,7 +61,7 @@ struct ConfigurationRoutes: Sendable {
             let problems = control.change(values)
             guard problems.isEmpty else {
                 throw Problem(
-                    .invalidField, problems.joined(separator: " "),
+                    .invalidSetting, problems.joined(separator: " "),
                     field: values.keys.min()?.visible(),
                     fix: "Nothing was changed. GET /v1/config lists the keys and which are "
                         + "reloadable.")

@@ -10,10 +10,16 @@ enum DeliveryTime {
 
     /// UNIX time in milliseconds of a date and time with an offset (RFC 3339), such as
     /// `2026-11-23T09:00:00+08:00`; `nil` for other text.
+    ///
+    /// `t` and `z` are `T` and `Z`, and second 60, a leap second, is the second after it, for UNIX
+    /// time has none (section 5.6 of the RFC).
     static func parse(_ text: String) -> Int64? {
-        guard text.utf8.count >= 20, text.utf8.count <= 40,
-            let time = UTCTime(String(decoding: text.utf8.prefix(19), as: UTF8.self) + "Z")
-        else { return nil }
+        guard text.utf8.count >= 20, text.utf8.count <= 40 else { return nil }
+        var head = Array(text.utf8.prefix(19))
+        if head[10] == UInt8(ascii: "t") { head[10] = UInt8(ascii: "T") }
+        let isLeapSecond = head[17...] == [UInt8(ascii: "6"), UInt8(ascii: "0")]
+        if isLeapSecond { head.replaceSubrange(17..., with: "59".utf8) }
+        guard let time = UTCTime(String(decoding: head, as: UTF8.self) + "Z") else { return nil }
         var rest = Array(text.utf8.dropFirst(19))
         var milliseconds: Int64 = 0
         if rest.first == UInt8(ascii: ".") {
@@ -27,12 +33,13 @@ enum DeliveryTime {
             rest.removeFirst(1 + digits.count)
         }
         guard let offsetMs = offset(rest) else { return nil }
-        return time.unixSeconds * 1_000 + milliseconds - offsetMs
+        let leapMs: Int64 = isLeapSecond ? 1_000 - milliseconds : 0
+        return time.unixSeconds * 1_000 + milliseconds + leapMs - offsetMs
     }
 
     /// Milliseconds of `Z` or `+hh:mm`.
     private static func offset(_ bytes: [UInt8]) -> Int64? {
-        if bytes == [UInt8(ascii: "Z")] { return 0 }
+        if bytes == [UInt8(ascii: "Z")] || bytes == [UInt8(ascii: "z")] { return 0 }
         guard bytes.count == 6, bytes[3] == UInt8(ascii: ":"),
             bytes[0] == UInt8(ascii: "+") || bytes[0] == UInt8(ascii: "-"),
             [1, 2, 4, 5].allSatisfy({ isDigit(bytes[$0]) })

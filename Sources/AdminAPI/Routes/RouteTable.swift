@@ -111,6 +111,9 @@ struct RouteRequest: Sendable {
     /// The header If-Match, on routes that honour it.
     var ifMatch: String?
 
+    /// True for HEAD, which gets the head of GET's answer alone.
+    var isHead = false
+
     /// The name in the header Host, without the port: `localhost`, `192.0.2.7`, `[::1]`.
     var hostName: String
 

@@ -15,6 +15,8 @@ struct StatusRoutes: Sendable {
     /// `nil` when no service is asked about logins.
     let loginService: (@Sendable () -> LoginServiceFigures)?
     let wakes: @Sendable () -> WakeSenders
+    /// `nil` in tests that reload nothing.
+    let control: (any ConfigurationControl)?
 
     /// `GET /healthz`, `/readyz`, `/v1/status`, `/metrics` and `/v1/openapi.json`.
     var routes: [Route] { [health, readiness, status, metrics, openAPI] }
@@ -51,6 +53,8 @@ struct StatusRoutes: Sendable {
             status.store = broker.store
             status.webhook = webhook?()
             status.loginService = loginService?()
+            status.apns = wakes().apns
+            status.reload = control?.lastReload
             return try Response.json(status)
         }
     }
@@ -67,6 +71,7 @@ struct StatusRoutes: Sendable {
             figures.admin.webhook = webhook?()
             figures.admin.loginService = loginService?()
             figures.admin.wakes = wakes()
+            figures.admin.lastReload = control?.lastReload
             return Response(
                 status: .ok, headers: [.contentType: MetricsText.contentType],
                 body: ResponseBody(byteBuffer: ByteBuffer(string: MetricsText.render(figures))))

@@ -18,6 +18,8 @@ extension Route {
                     .overloaded, "\(TraceRequest.most) traces are under way.",
                     fix: "Wait until one ends, or end one.")
             }
+            // Nobody reads the body, whose end would end the trace.
+            if request.isHead { broker.send(.endTrace(id)) }
             return Response(
                 status: .ok, headers: [.contentType: "application/x-ndjson"],
                 body: ResponseBody { writer in

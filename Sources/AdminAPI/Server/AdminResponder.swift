@@ -39,7 +39,8 @@ struct AdminResponder: Sendable {
             var routeRequest = RouteRequest(
                 parameters: admitted.parameters, query: admitted.query, body: [],
                 caller: admitted.caller, idempotencyKey: admitted.idempotencyKey,
-                ifMatch: admitted.ifMatch, hostName: admitted.hostName)
+                ifMatch: admitted.ifMatch, isHead: request.method == .head,
+                hostName: admitted.hostName)
             if admitted.route.body == .lines {
                 routeRequest.stream = stream(of: request, admitted, channel)
             } else {
@@ -49,6 +50,7 @@ struct AdminResponder: Sendable {
                 routeRequest.admitAgain = admission(of: request, admitted, channel)
             }
             response = try await admitted.route.handler(routeRequest)
+            if let wanted = admitted.ifNoneMatch { response.answerUnlessChanged(wanted) }
             if admitted.route.isChange { logChange(request, admitted, from: channel) }
         } catch {
             report(error, of: request, from: channel)
@@ -67,8 +69,20 @@ struct AdminResponder: Sendable {
                 LogKeys.durationMicroseconds: "\(span.microseconds)",
             ])
         if connections.mustWait(channel) { try await Task.sleep(for: limits.strangerPause) }
-        if request.method == .head { response = response.createHeadResponse() }
+        if request.method == .head { response = Self.head(of: response) }
         try await writer.write(response: response.head, body: response.body)
+    }
+
+    /// The answer to HEAD: the headers of GET, so that a stream has no length (RFC 9110, section
+    /// 9.3.2) and says that it would come in chunks, by which ``ConnectionGuard`` knows it.
+    private static func head(of response: Response) -> Response {
+        var head = response.createHeadResponse()
+        let hasBody = response.status.code >= 200 && ![204, 304].contains(response.status.code)
+        if response.body.contentLength == nil, hasBody {
+            head.headers[.contentLength] = nil
+            head.headers[.transferEncoding] = "chunked"
+        }
+        return head
     }
 
     /// Headers of every answer, which no route sets.
@@ -84,6 +98,7 @@ struct AdminResponder: Sendable {
         var caller: Caller?
         var idempotencyKey: String?
         var ifMatch: String?
+        var ifNoneMatch: String?
         var hostName: String
         /// From Content-Length; `nil` for a chunked body.
         var declaredBytes: Int?
@@ -119,8 +134,9 @@ struct AdminResponder: Sendable {
         try bounds.charge(caller, for: route)
         return Admitted(
             route: route, parameters: parameters, query: query, caller: caller,
-            idempotencyKey: idempotencyKey, ifMatch: headers.ifMatch, hostName: hostName,
-            declaredBytes: declaredBytes,
+            idempotencyKey: idempotencyKey, ifMatch: headers.ifMatch,
+            ifNoneMatch: headers.ifNoneMatch,
+            hostName: hostName, declaredBytes: declaredBytes,
             expectsContinue: try expectsContinue(headers) && route.body != .none)
     }
 

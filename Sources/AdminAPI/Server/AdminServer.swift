@@ -123,7 +123,7 @@ package struct AdminServer: Sendable {
                 durability: configuration.durability, counters: counters,
                 certificates: configuration.certificates, webhook: configuration.webhook,
                 loginService: configuration.loginService,
-                wakes: configuration.wakes
+                wakes: configuration.wakes, control: configuration.control
             ).routes
     }
 

@@ -80,7 +80,7 @@ package struct AdminTokenFile: Sendable {
         return String(decoding: line, as: UTF8.self)
     }
 
-    /// Refuses all but a regular file that only this process's user may use.
+    /// Refuses all but a regular file that only this process's user may use, and its group.
     private func check(_ status: FileStatus) throws(AdminTokenError) {
         guard status.isRegularFile else {
             throw .unsafeFile(
@@ -93,7 +93,7 @@ package struct AdminTokenFile: Sendable {
                 reason: "it belongs to user \(status.owner), and the broker runs as \(geteuid())",
                 fix: "Give it to the broker's user with chown.")
         }
-        guard status.mode & 0o077 == 0 else {
+        guard status.modeOfOthers == 0 else {
             throw .unsafeFile(
                 path: path,
                 reason: "others may use it (mode \(String(status.mode & 0o777, radix: 8)))",

@@ -23,6 +23,8 @@ final class ConnectionGuard {
     private var isBusy = false
     /// True once it has been told to ``connections``.
     private var isPipelining = false
+    /// True after a request of HTTP/1.0, which is the last one of its connection.
+    private var isFormerVersion = false
 
     /// `log` is shared by all connections of the listener.
     init(
@@ -64,7 +66,7 @@ final class ConnectionGuard {
     }
 
     fileprivate func finishParsing() {
-        if machine.isHeadTooLarge { fail(Self.headTooLarge(limits)) }
+        if machine.isHeadTooLarge { fail(Problem(headTooLarge: limits)) }
     }
 
     fileprivate func wrote(bytes count: Int) {
@@ -86,7 +88,7 @@ final class ConnectionGuard {
             }
             let isTaken =
                 machine.receiveHead(
-                    keepsAlive: head.isKeepAlive && !Self.isLast(head), at: .now()) == .take
+                    keepsAlive: head.isKeepAlive && !head.isLast, at: .now()) == .take
             if machine.isPipelining, !isPipelining, let context {
                 isPipelining = true
                 connections.notePipelining(context.channel)
@@ -97,27 +99,28 @@ final class ConnectionGuard {
         }
     }
 
-    /// True for a request after which nothing is read: an upgrade, and requests that a proxy may
-    /// have parsed differently.
-    private static func isLast(_ head: HTTPRequestHead) -> Bool {
-        if head.method == .CONNECT { return true }
-        var hasHost = false
-        for (name, value) in head.headers {
-            switch name.utf8.count {
-            case 4 where name.utf8.isWord("host"):
-                if hasHost { return true }
-                hasHost = true
-            case 7 where name.utf8.isWord("upgrade"): return true
-            case 17 where name.utf8.isWord("transfer-encoding"):
-                if !value.utf8.isWord("chunked") { return true }
-            default: continue
-            }
-        }
-        return false
+    /// The part as HTTP/1.1 would have it.
+    fileprivate func completed(_ part: HTTPServerRequestPart) -> HTTPServerRequestPart {
+        guard case .head(let head) = part, head.isFormerVersion else { return part }
+        isFormerVersion = true
+        return .head(head.completed(at: context?.channel.localAddress))
     }
 
-    /// True when the response is the last one on the connection.
-    fileprivate func beginResponse() -> Bool { machine.beginResponse() == .announceEnd }
+    /// Prepares the head of a response for the encoder.
+    ///
+    /// - Returns: False when the response ends with its head, so that the encoder must write nothing
+    ///   at its end: the answer to HEAD where GET has a stream.
+    fileprivate func prepare(_ head: inout HTTPResponseHead) -> Bool {
+        let isLast = machine.beginResponse() == .announceEnd
+        if isLast { head.headers.replaceOrAdd(name: "Connection", value: "close") }
+        let isHeadOfStream = head.headers.contains(name: "Transfer-Encoding")
+        if isLast, isFormerVersion, !head.headers.contains(name: "Content-Length") {
+            // HTTP/1.0 knows no chunks: the body ends with the connection.
+            head.version = .http1_0
+            head.headers.remove(name: "Transfer-Encoding")
+        }
+        return !isHeadOfStream
+    }
 
     fileprivate func endResponse() {
         switch machine.endResponse(at: .now()) {
@@ -152,7 +155,7 @@ final class ConnectionGuard {
     fileprivate func fail(_ error: HTTPParserError) {
         fail(
             error == .headerOverflow
-                ? Self.headTooLarge(limits)
+                ? Problem(headTooLarge: limits)
                 : Problem(malformedRequest: error))
     }
 
@@ -223,14 +226,6 @@ final class ConnectionGuard {
         context.writeAndFlush(NIOAny(HTTPServerResponsePart.end(nil)), promise: nil)
         context.close(mode: .output, promise: nil)
     }
-
-    private static func headTooLarge(_ limits: HTTPLimits) -> Problem {
-        Problem(
-            .headersTooLarge,
-            "The request line and headers are larger than \(limits.headBytes) bytes, or have more "
-                + "than \(limits.headFields) fields.",
-            fix: "Send fewer and shorter headers, and a shorter path and query.")
-    }
 }
 
 /// At the socket's end of the pipeline, above TLS: counts bytes, and delays the end of our
@@ -276,10 +271,13 @@ private final class ByteGate: ChannelDuplexHandler {
 /// Above the decoder: sees requests and responses.
 private final class PartGate: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
+    typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
     private let connection: ConnectionGuard
+    /// False while the response is one whose end must not reach the encoder.
+    private var encodesEnd = true
 
     init(_ connection: ConnectionGuard) {
         self.connection = connection
@@ -294,7 +292,8 @@ private final class PartGate: ChannelDuplexHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        if connection.accepts(Self.unwrapInboundIn(data)) { context.fireChannelRead(data) }
+        let part = connection.completed(Self.unwrapInboundIn(data))
+        if connection.accepts(part) { context.fireChannelRead(Self.wrapInboundOut(part)) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -328,13 +327,17 @@ private final class PartGate: ChannelDuplexHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch Self.unwrapOutboundIn(data) {
         case .head(var head) where head.status.code >= 200:
-            if connection.beginResponse() {
-                head.headers.replaceOrAdd(name: "Connection", value: "close")
-            }
+            encodesEnd = connection.prepare(&head)
             context.write(Self.wrapOutboundOut(.head(head)), promise: promise)
         case .head, .body: context.write(data, promise: promise)
         case .end:
-            context.writeAndFlush(data, promise: promise)
+            if encodesEnd {
+                context.writeAndFlush(data, promise: promise)
+            } else {
+                // The encoder would write the last chunk of a body that HEAD does not get.
+                context.flush()
+                promise?.succeed()
+            }
             connection.endResponse()
         }
     }

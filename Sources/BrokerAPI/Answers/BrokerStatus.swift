@@ -45,6 +45,10 @@ public struct BrokerStatus: Codable, Sendable, Equatable {
     public var webhook: WebhookFigures?
     /// `nil` when no service is asked about logins.
     public var loginService: LoginServiceFigures?
+    /// Apple's push service; `nil` without it.
+    public var apns: PushFigures?
+    /// `nil` when nobody has asked for one.
+    public var reload: LastReload?
 
     enum CodingKeys: String, CodingKey {
         case version
@@ -71,7 +75,7 @@ public struct BrokerStatus: Codable, Sendable, Equatable {
         case protocolViolations = "protocol_violations"
         case limitsReached = "limits_reached"
         case publishersPaused = "publishers_paused"
-        case memory, drain, store, webhook
+        case memory, drain, store, webhook, apns, reload
         case loginService = "login_service"
     }
 

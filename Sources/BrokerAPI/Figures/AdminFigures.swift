@@ -17,6 +17,8 @@ public struct AdminFigures: Sendable, Equatable {
     /// `nil` when no service is asked about logins.
     public var loginService: LoginServiceFigures?
     public var wakes = WakeSenders()
+    /// `nil` when the configuration was not read again.
+    public var lastReload: LastReload?
 
     /// Requests to one route, or to none.
     public struct Requests: Sendable, Equatable {

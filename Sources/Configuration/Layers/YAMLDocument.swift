@@ -21,7 +21,11 @@ package struct YAMLDocument {
     package init(bytes: [UInt8]) throws(SyntaxError) {
         try Self.checkText(bytes)
         root = try bytes.withUnsafeBufferPointer { (bytes) throws(SyntaxError) in
-            var composer = YAMLComposer(events: try YAMLEvents(reading: bytes))
+            // A byte order mark is no content (YAML 1.2, section 5.2), but libyaml passes over it
+            // only where it finds out the encoding itself.
+            let mark = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+            let text = UnsafeBufferPointer(rebasing: bytes.dropFirst(mark))
+            var composer = YAMLComposer(events: try YAMLEvents(reading: text))
             return try composer.root()
         }
     }

@@ -40,10 +40,15 @@ enum Quantity {
                 factor = 1
             } else if let known = factors.first(where: { $0.name == unit }) {
                 factor = known.factor
+            } else if let sum = sum(of: text) {
+                let joined = write(sum)
+                throw RefusedValue(
+                    complaint: "\(quoted(text)) joins several units",
+                    cure: "Give one: \(joined).")
             } else {
                 throw RefusedValue(
                     complaint: "\(quoted(text)) does not end in a known unit",
-                    cure: "Use a whole number with \(list), such as \(digits)\(usual).")
+                    cure: "Use a whole number with \(list), such as \(digits)\(similar(to: unit)).")
             }
             // A number beyond Int becomes Int.max, which is out of every range too.
             let (product, overflows) = (Int(digits) ?? .max).multipliedReportingOverflow(by: factor)
@@ -55,6 +60,34 @@ enum Quantity {
                     cure: "Give \(bounds).")
             }
             return value
+        }
+
+        /// The unit that somebody means who writes `mb`, `Mi` or `hours`: the one that begins with the
+        /// same letter; the usual one for other text.
+        private func similar(to unit: Substring) -> String {
+            let first = unit.lowercased().prefix(1)
+            let isMilli = noun == "time" && unit.lowercased().hasPrefix("ms")
+            let match = factors.first { name, _ in
+                name.lowercased().hasPrefix(first) && (name == "ms") == isMilli
+            }
+            return match?.name ?? usual
+        }
+
+        /// The value of a text such as `1h30m`; `nil` for other text.
+        private func sum(of text: String) -> Int? {
+            var rest = text[...]
+            var sum = 0
+            while !rest.isEmpty {
+                let digits = rest.prefix { ("0"..."9").contains($0) }
+                rest = rest.dropFirst(digits.count)
+                let unit = rest.prefix { !("0"..."9").contains($0) }
+                rest = rest.dropFirst(unit.count)
+                guard let number = Int(digits), number < 1 << 32,
+                    let factor = factors.first(where: { $0.name == unit })?.factor
+                else { return nil }
+                sum = sum.addingReportingOverflow(number * factor).partialValue
+            }
+            return sum
         }
 
         /// Formats the value in the largest unit that divides it.

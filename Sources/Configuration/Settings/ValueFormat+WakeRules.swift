@@ -26,7 +26,10 @@ extension ValueFormat where Value == [WakeRule] {
         guard words.count >= 2 else {
             throw RefusedValue(
                 complaint: "\(quoted(text)) is no rule: it needs a kind and a topic filter",
-                cure: "Write such as `alert orders/#`.")
+                cure: """
+                    Write such as `alert orders/#`. In YAML a # behind a blank begins a comment: put \
+                    the rule in quotes, such as - "none #".
+                    """)
         }
         let kind: WakeKind? =
             switch words[0] {

@@ -150,15 +150,11 @@ final class HTTPLoginTransport: LoginTransport {
     private static func reason(of error: any Error, _ timeout: Duration) -> String {
         switch error {
         case let error as HTTPClientError: reason(of: error, timeout)
-        case let error as IOError: SystemError.reason(for: error.errnoCode)
-        case let error as NIOConnectionError: reason(of: error)
         case is NIOTooManyBytesError:
             "the answer is longer than \(ServiceAnswer.mostBytes) bytes"
-        case let error as NIOSSLExtraError where error == .failedToValidateHostname:
-            "the service's certificate is for another name"
-        case is NIOSSLError, is BoringSSLError:
-            "the TLS handshake failed: \(BoringSSLText.reason(of: error))"
-        default: VisibleText.escaped("\(error)", limit: 200)
+        default:
+            ServiceConnectionFailure.reason(of: error)
+                ?? VisibleText.escaped("\(error)", limit: 200)
         }
     }
 
@@ -170,11 +166,5 @@ final class HTTPLoginTransport: LoginTransport {
         case .remoteConnectionClosed: "the service closed the connection without an answer"
         default: VisibleText.escaped(error.description, limit: 200)
         }
-    }
-
-    /// The error of the last address that was tried.
-    private static func reason(of error: NIOConnectionError) -> String {
-        let last = error.connectionErrors.compactMap { ($0.error as? IOError)?.errnoCode }.last
-        return last.map { SystemError.reason(for: $0) } ?? "the host's address is not found"
     }
 }

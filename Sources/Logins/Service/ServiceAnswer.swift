@@ -140,8 +140,10 @@ package struct ReceivedAnswer: Sendable {
 private struct Members {
     private let values: [ForeignText: JSONValue]
 
+    /// A member that is null is absent: many programs write so what they do not say.
     init(_ list: [JSONMember]) {
-        values = Dictionary(list.map { ($0.name, $0.value) }) { first, _ in first }
+        let said = list.filter { $0.value != .null }
+        values = Dictionary(said.map { ($0.name, $0.value) }) { first, _ in first }
     }
 
     func text(_ name: ForeignText) throws(MalformedAnswer) -> ForeignText? {

@@ -83,7 +83,8 @@ private struct JSONWebKey {
     }
 
     private func value(_ name: ForeignText) -> JSONValue? {
-        members.first { $0.name == name }?.value
+        let value = members.first { $0.name == name }?.value
+        return value == .null ? nil : value
     }
 
     func verificationKey(

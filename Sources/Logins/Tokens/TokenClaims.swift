@@ -22,8 +22,10 @@ struct TokenClaims {
         _ json: [UInt8], _ policy: TokenPolicy, now: Int64
     ) throws(TokenRefusal) {
         let found = try SignedToken.object(json, "claims are")
-        // The parser refuses a name that occurs twice.
-        members = Dictionary(found.map { ($0.name, $0.value) }) { first, _ in first }
+        // The parser refuses a name that occurs twice. A claim that is null is absent.
+        members = Dictionary(found.filter { $0.value != .null }.map { ($0.name, $0.value) }) {
+            first, _ in first
+        }
         expiresAt = try Self.checkTimes(members, policy, now: now)
         if let issuer = policy.issuer {
             guard case .string(let name)? = members["iss"] else {

@@ -13,11 +13,7 @@ struct ClientArgument: ParsableArguments {
 
     /// Throws the parser's error for an identifier that cannot stand in a URL.
     static func check(_ clientID: String) throws {
-        // An empty path segment is another resource, and dots would be taken as "this folder".
+        // An empty path segment is another resource.
         if clientID.isEmpty { throw ValidationError("The client identifier is empty.") }
-        if clientID == "." || clientID == ".." {
-            throw ValidationError(
-                "The client identifier \"\(clientID)\" cannot be asked for: a URL swallows it.")
-        }
     }
 }

@@ -107,14 +107,14 @@ struct ClientsListCommand: OperatorCommand {
     static func rendered(_ clients: [ClientSummary], now: Int64, width: Int?) -> String {
         var table = Table([
             .init(title: "CLIENT", isFlexible: true, isName: true),
-            .init(title: "USER", isFlexible: true),
+            .init(title: "USER", isFlexible: true, leaves: 4),
             .init(title: "STATE"),
             .init(title: "SINCE", alignment: .right),
             .init(title: "ADDRESS", isFlexible: true),
-            .init(title: "MQTT"),
-            .init(title: "SESSION"),
-            .init(title: "SUBS", alignment: .right),
-            .init(title: "IN FLIGHT", alignment: .right),
+            .init(title: "MQTT", leaves: 1),
+            .init(title: "SESSION", leaves: 2),
+            .init(title: "SUBS", alignment: .right, leaves: 5),
+            .init(title: "IN FLIGHT", alignment: .right, leaves: 3),
             .init(title: "QUEUED", alignment: .right),
             .init(title: "LOST", alignment: .right),
         ])

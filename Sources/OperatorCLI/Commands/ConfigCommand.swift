@@ -17,7 +17,10 @@ struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",
         abstract: "Check a configuration file; see and change that of the running broker.",
-        subcommands: [ConfigCheckCommand.self, ConfigShowCommand.self, ConfigSetCommand.self])
+        subcommands: [
+            ConfigCheckCommand.self, ConfigShowCommand.self, ConfigSetCommand.self,
+            ConfigReloadCommand.self,
+        ])
 }
 
 struct ConfigCheckCommand: OperatorCommand {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BrokerAPI
+import Glibc
 import OperatorConfiguration
 import PlainText
 import SystemFiles
@@ -113,6 +114,9 @@ extension ConnectionOptions {
         if let socket { return .unixSocket(path: socket) }
         // `validate` has refused a URL that cannot be read.
         if let url, let endpoint = AdminEndpoint(url: url) { return endpoint }
+        if let path = Self.socketOfBroker(environment), tokenFile == nil {
+            return .unixSocket(path: path)
+        }
         let admin = try LocalConfiguration.load(config: config, environment).admin
         if config == nil || admin.port == 0, let found = try addressLeft(environment) {
             return found
@@ -128,6 +132,15 @@ extension ConnectionOptions {
         }
         return AdminEndpoint(
             listeningOn: admin.address, port: admin.port, isSecure: admin.tls.isOn)
+    }
+
+    /// The socket that the unit and the image give the broker by its variable, if it is there and
+    /// this user may use it.
+    private static func socketOfBroker(_ environment: [String: String]) -> String? {
+        guard let path = environment["HERMES_ADMIN_UNIX_SOCKET"], !path.isEmpty,
+            FileStatus(of: path)?.isSocket == true, access(path, R_OK | W_OK) == 0
+        else { return nil }
+        return path
     }
 
     /// The address that a broker has left in its data directory; `nil` without one. It counts only

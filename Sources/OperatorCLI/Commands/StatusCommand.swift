@@ -54,6 +54,26 @@ struct StatusCommand: OperatorCommand {
         list.add("dropped", Wording.counts(status.dropped))
         list.add("limits reached", Wording.counts(status.limitsReached))
         if let webhook = status.webhook { list.add("webhook", text(webhook, now: now)) }
+        if let apns = status.apns {
+            list.add(
+                "APNs",
+                apns.pause.map { "nothing is sent: \($0.reason). \($0.hint)" }
+                    ?? "\(apns.answers["Success"] ?? 0) notifications taken")
+        }
+        if let service = status.loginService {
+            list.add(
+                "login service",
+                service.isFailing
+                    ? "failing: \(service.failure ?? "no answer")"
+                    : "\(service.inFlight) requests on their way")
+        }
+        if let reload = status.reload {
+            let moment = Wording.moment(reload.atMs, now: now)
+            list.add(
+                "last reload",
+                reload.problems.isEmpty
+                    ? moment : "refused \(moment): \(reload.problems.joined(separator: "; "))")
+        }
         if let store = status.store {
             add(store, notReadyReason: status.notReadyReason, to: &list)
         }

@@ -60,7 +60,11 @@ struct StoreCheckCommand: OperatorCommand {
             } catch {
                 // The database may be too damaged to continue, which this command has to report.
                 guard error.kind == .damaged else { throw error }
-                findings.database = ["\(error)"]
+                // Its usual advice is this command.
+                findings.database = [
+                    "cannot \(error.operation) \(VisibleText.quoted(error.path)): \(error.reason). "
+                        + "Start on a backup, or accept the loss after a start that was refused."
+                ]
             }
             return findings
         } catch {

@@ -14,9 +14,6 @@ struct TagsClientsCommand: OperatorCommand {
 
     func validate() throws {
         if tag.isEmpty { throw ValidationError("The tag is empty.") }
-        if tag == "." || tag == ".." {
-            throw ValidationError("The tag \"\(tag)\" cannot be asked for: a URL swallows it.")
-        }
     }
 
     func run(in context: CommandContext) async throws(CommandFailure) {

@@ -5,6 +5,11 @@ extension AdminClient {
         try await get(["v1", "config"])
     }
 
+    /// Has the broker read its configuration again.
+    func reloadConfiguration() async throws(CommandFailure) -> Answer<ConfigurationReload> {
+        try await send(.post, ["v1", "config", "reload"])
+    }
+
     /// Gives keys other values, or back their configured ones; all or nothing.
     func changeConfiguration(
         _ values: [String: String?]

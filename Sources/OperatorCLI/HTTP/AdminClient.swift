@@ -190,6 +190,13 @@ struct AdminClient: Sendable {
         try decode(await send(.get, segments, query: query))
     }
 
+    /// Sends a request without a body.
+    func send<Model: Decodable>(
+        _ method: AdminRequest.Method, _ segments: [String]
+    ) async throws(CommandFailure) -> Answer<Model> {
+        try decode(await send(method, segments))
+    }
+
     /// Sends a request and returns a successful response; throws for any other.
     private func send(
         _ method: AdminRequest.Method, _ segments: [String],

@@ -60,7 +60,12 @@ package enum AdminEndpoint: Sendable, Equatable {
             case .web(let base, _): base
             case .unixSocket(let path): "http+unix://\(Self.percentEncoded(path))"
             }
-        for segment in segments { url += "/" + Self.percentEncoded(segment) }
+        for segment in segments {
+            let encoded = Self.percentEncoded(segment)
+            // A segment of dots alone would be taken as "this folder" or "the one above".
+            let isDots = encoded == "." || encoded == ".."
+            url += "/" + (isDots ? encoded.utf8.map { _ in "%2E" }.joined() : encoded)
+        }
         for (index, item) in query.enumerated() {
             url += index == 0 ? "?" : "&"
             url += "\(item.name)=\(Self.percentEncoded(item.value))"

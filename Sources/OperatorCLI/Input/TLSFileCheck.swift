@@ -38,6 +38,7 @@ struct TLSFileCheck {
         judge(
             Ending(
                 key: "admin.tls.certificate", file: settings.certificate, time: loaded.expires,
+                begins: loaded.begins,
                 cure: "renew it; the broker reads the files by itself when they change"))
         if let file = settings.clientCAFile, let time = loaded.authoritiesExpire {
             judge(
@@ -54,14 +55,21 @@ struct TLSFileCheck {
         var file: String
         /// Time of expiry, in seconds since 1970.
         var time: Int64
+        /// Time from which it is valid; `nil` for what has no such time.
+        var begins: Int64?
         var cure: String
     }
 
     /// A broker starts with an expired file, so that everything else works, but its clients cannot
     /// connect.
     private mutating func judge(_ ending: Ending) {
-        guard ending.time < now + Self.warningSeconds else { return }
         let place = "\(ending.key): \"\(VisibleText.escaped(ending.file))\""
+        if let begins = ending.begins, begins > now {
+            over.append(
+                "\(place) is not valid before \(UTCTime(clamping: begins)), and clients refuse it "
+                    + "until then. Give one that is valid now, or set this machine's clock.")
+        }
+        guard ending.time < now + Self.warningSeconds else { return }
         let cure = "\(ending.cure.prefix(1).uppercased())\(ending.cure.dropFirst())."
         if ending.time <= now {
             over.append("\(place) is over since \(UTCTime(clamping: ending.time)). \(cure)")
@@ -74,6 +82,8 @@ struct TLSFileCheck {
 
 extension TLSFileCheck.Ending {
     fileprivate init(_ ending: TLSContext.Ending) {
-        self.init(key: ending.key, file: ending.file, time: ending.time, cure: ending.cure)
+        self.init(
+            key: ending.key, file: ending.file, time: ending.time, begins: ending.begins,
+            cure: ending.cure)
     }
 }

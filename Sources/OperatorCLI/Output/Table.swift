@@ -14,18 +14,40 @@ struct Table {
         var isFlexible = false
         /// True when the cells name what the row is about: they are cut last.
         var isName = false
+        /// The place among the columns that a narrow terminal leaves out, from 1; `nil` for a column
+        /// that is always shown.
+        var leaves: Int?
     }
 
     /// The separator between two columns.
     private static let gap = "  "
     /// The widths below which no column is cut: of names, and of the other flexible columns.
     private static let leastWidths = (name: 8, other: 4)
+    /// The width up to which a name is shown whole before other columns are.
+    private static let usualName = 24
 
     let columns: [Column]
     private var rows: [[String]] = []
 
     init(_ columns: [Column]) {
         self.columns = columns
+    }
+
+    /// The columns without those for which a terminal has no room while names of the usual length
+    /// are shown whole.
+    private func kept(_ widths: [Int], in width: Int) -> [Int] {
+        var kept = Array(columns.indices)
+        func least(_ index: Int) -> Int {
+            guard columns[index].isFlexible else { return widths[index] }
+            let most = columns[index].isName ? Self.usualName : Self.leastWidths.other
+            return min(widths[index], most)
+        }
+        while kept.map(least).reduce(0, +) + Self.gap.count * (kept.count - 1) > width {
+            let next = kept.min { (columns[$0].leaves ?? .max) < (columns[$1].leaves ?? .max) }
+            guard let next, columns[next].leaves != nil else { break }
+            kept.removeAll { $0 == next }
+        }
+        return kept
     }
 
     /// Adds a row with one cell per column; the cells may hold untrusted text.
@@ -41,7 +63,16 @@ struct Table {
         var widths = columns.indices.map { index in
             lines.map { DisplayWidth.of($0[index]) }.max() ?? 0
         }
-        if let width { shrink(&widths, to: width) }
+        guard let width else {
+            return lines.map { line(of: $0, widths: widths) + "\n" }.joined()
+        }
+        let kept = kept(widths, in: width)
+        if kept.count < columns.count {
+            var narrow = Table(kept.map { columns[$0] })
+            narrow.rows = rows.map { row in kept.map { row[$0] } }
+            return narrow.rendered(width: width)
+        }
+        shrink(&widths, to: width)
         return lines.map { line(of: $0, widths: widths) + "\n" }.joined()
     }
 

@@ -48,6 +48,15 @@ public struct StoreFailure: Error, Hashable, Sendable {
         self.cure = cure
     }
 
+    /// True when the next start would find the same: data that is damaged, or of a newer version.
+    /// What a disk or another program causes may pass by itself.
+    public var needsPerson: Bool {
+        switch kind {
+        case .damaged, .newerFormat: true
+        case .outOfSpace, .inputOutput, .locked, .permissions, .other: false
+        }
+    }
+
     /// A system call that failed with this `errno`, which also gives the kind and, without `cure`,
     /// the advice.
     public init(operation: String, path: String, errno code: Int32, cure: String? = nil) {

@@ -3,7 +3,8 @@ import Glibc
 
 /// Addresses as the kernel takes and gives them.
 extension IPAddress {
-    /// The address returned by a system call; ``unknown`` unless it is IPv4 or IPv6.
+    /// The address returned by a system call; ``unknown`` unless it is IPv4 or IPv6. An IPv4 client
+    /// of a listener on `::` has its IPv4 address.
     init(_ storage: sockaddr_storage) {
         self = withUnsafeBytes(of: storage) { bytes in
             switch CInt(storage.ss_family) {
@@ -19,7 +20,8 @@ extension IPAddress {
                         ipv6High: UInt64(bigEndian: six.loadUnaligned(as: UInt64.self)),
                         low: UInt64(
                             bigEndian: six.loadUnaligned(fromByteOffset: 8, as: UInt64.self)),
-                        port: UInt16(bigEndian: address.sin6_port))
+                        port: UInt16(bigEndian: address.sin6_port)
+                    ).unmapped
                 }
             default: return .unknown
             }

@@ -78,7 +78,7 @@ public struct ProxyHeader: Hashable, Sendable, BitwiseCopyable {
         guard let address = IPAddress(host: String(decoding: host, as: UTF8.self), port: port),
             address.family == (isFour ? .ipv4 : .ipv6)
         else { throw .address }
-        return address
+        return address.unmapped
     }
 
     // MARK: Version 2
@@ -106,7 +106,8 @@ public struct ProxyHeader: Hashable, Sendable, BitwiseCopyable {
             case 16:
                 IPAddress(
                     ipv6High: number(bytes, fixedSize, 8), low: number(bytes, fixedSize + 8, 8),
-                    port: port)
+                    port: port
+                ).unmapped
             default: nil
             }
         return ProxyHeader(source: source, size: size)

@@ -121,6 +121,21 @@ struct ServiceAnswerTests {
         }
     }
 
+    @Test("a member that is null is absent")
+    func null() throws {
+        let received = try read(
+            """
+            {"result":"allow","remember_s":null,"superuser":null,"publish":null,"subscribe":null,
+             "user_name":null,"expires_at":null,"reason":null}
+            """)
+        #expect(received.remember == nil)
+        guard case .allowed(let login) = received.answer else {
+            Issue.record("not allowed")
+            return
+        }
+        #expect(login.userName == nil && login.allowance == nil && login.expiresAt == nil)
+    }
+
     @Test(
         "what is no answer lets nobody in",
         arguments: [
@@ -128,7 +143,7 @@ struct ServiceAnswerTests {
             #"{"result":"ALLOW"}"#, #"{"result":"allow","result":"allow"}"#,
             #"{"result":"deny","r\u0065sult":"allow"}"#, #"{"result":"allow"}x"#,
             #"{"result":"allow","superuser":"true"}"#, #"{"result":"allow","superuser":1}"#,
-            #"{"result":"allow","superuser":null}"#, #"{"result":"allow","remember_s":"60"}"#,
+            #"{"result":null}"#, #"{"result":"allow","remember_s":"60"}"#,
             #"{"result":"allow","remember_s":-1}"#, #"{"result":"allow","remember_s":1e999}"#,
             #"{"result":"allow","publish":"a/#"}"#, #"{"result":"allow","publish":[1]}"#,
             #"{"result":"allow","subscribe":["a/#/b"]}"#, #"{"result":"allow","subscribe":{}}"#,

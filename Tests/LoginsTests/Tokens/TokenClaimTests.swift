@@ -64,7 +64,7 @@ struct TokenClaimTests {
             (#""hermes""#, ["hermes"], nil), (#"["web","hermes"]"#, ["hermes"], nil),
             (#""web""#, ["hermes", "web"], nil), (#""web""#, ["hermes"], "wrong_audience"),
             (#"[]"#, ["hermes"], "wrong_audience"), (#"["web",1]"#, ["web"], "claim"),
-            (#"{"hermes":true}"#, ["hermes"], "claim"), ("null", ["hermes"], "claim"),
+            (#"{"hermes":true}"#, ["hermes"], "claim"), ("null", ["hermes"], "wrong_audience"),
             (#""hermes ""#, ["hermes"], "wrong_audience"),
             // For somebody else, where nothing is configured.
             (#""web""#, [], "wrong_audience"), (#"[]"#, [], "wrong_audience"),

@@ -124,6 +124,18 @@ class OperatorPage:
             "return [...document.getElementById(arguments[0]).tBodies[0].rows]"
             ".map((row) => [...row.cells].map((cell) => cell.innerText.trim()))", name)
 
+    def lines_of(self, selector: str) -> int:
+        """The most lines that the first word of such an element takes; 0 without one."""
+        return self.driver.execute_script(
+            "return Math.max(0, ...[...document.querySelectorAll(arguments[0])].map((one) => {"
+            " const range = document.createRange();"
+            " const text = document.createTreeWalker(one, NodeFilter.SHOW_TEXT).nextNode();"
+            " if (!text) return 0;"
+            " range.setStart(text, 0);"
+            " range.setEnd(text, text.data.split(' ')[0].length);"
+            " return new Set([...range.getClientRects()].map((r) => Math.round(r.top))).size; }))",
+            selector)
+
     def sentences(self) -> list[str]:
         return self.text("sentences").splitlines()
 

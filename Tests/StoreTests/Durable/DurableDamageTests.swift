@@ -92,29 +92,48 @@ struct DurableDamageTests {
         #expect(left.isEmpty)
     }
 
-    @Test("a database that cannot be opened is set aside with its journal, and told of")
+    @Test("a database that cannot be opened keeps it from starting until the loss is accepted")
     func unreadableDatabase() throws {
         let folder = try folderWithMessages(3)
         DatabaseFolder.write(
             Array(repeating: 0x5A, count: 8_192), to: "\(folder.path)/hermes.sqlite")
         // Its write-ahead log would hold every page.
         _ = unlink("\(folder.path)/hermes.sqlite-wal")
-        for restart in 1...2 {
-            let store = try SteppedStore(in: folder)
-            let model = try #require(try store.restoredModel())
-            #expect(model.sessions.isEmpty)
-            let reason = try #require(store.store.figures.notReadyReason)
-            #expect(reason.contains("cannot be opened") && reason.contains("damaged-1"))
-            #expect(store.store.isAccepting, "start \(restart)")
-            #expect(store.close())
+        for _ in 1...2 {
+            do throws(StoreFailure) {
+                _ = try DurableStore(
+                    directory: folder.path, options: DurableStoreOptions(), wake: {})
+                Issue.record("it opened")
+            } catch {
+                #expect(error.kind == .damaged)
+                #expect("\(error)".contains("store accept-loss --data-dir '\(folder.path)'"))
+            }
+            #expect(DatabaseFolder.read("\(folder.path)/hermes.sqlite").count == 8_192)
         }
         let kept = "\(folder.path)/damaged-1"
+        let accepted = try StoredDamage.accept(in: folder.path)
+        #expect(accepted == [kept, "\(folder.path)/damage.txt"])
         #expect(DatabaseFolder.read("\(kept)/hermes.sqlite").count == 8_192)
         #expect(access("\(kept)/journal/journal-1.segment", F_OK) == 0)
-        let accepted = try StoredDamage.accept(in: folder.path)
-        #expect(accepted == ["\(folder.path)/damage.txt"])
         let last = try SteppedStore(in: folder)
+        #expect(try #require(try last.restoredModel()).sessions.isEmpty)
         #expect(last.store.figures.notReadyReason == nil)
+    }
+
+    @Test("a database that was restored after a refused start stays where it is")
+    func restoredDatabase() throws {
+        let folder = try folderWithMessages(3)
+        let path = "\(folder.path)/hermes.sqlite"
+        let good = DatabaseFolder.read(path)
+        _ = unlink("\(path)-wal")
+        DatabaseFolder.write(Array(repeating: 0x5A, count: 8_192), to: path)
+        #expect(throws: StoreFailure.self) {
+            try DurableStore(directory: folder.path, options: DurableStoreOptions(), wake: {})
+        }
+        DatabaseFolder.write(good, to: path)
+        #expect(try StoredDamage.accept(in: folder.path) == [])
+        #expect(access("\(folder.path)/damaged-1", F_OK) != 0)
+        #expect(access("\(folder.path)/unreadable", F_OK) != 0)
     }
 
     @Test("a damaged queue is reported, and everything else continues")
