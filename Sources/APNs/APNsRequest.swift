@@ -6,7 +6,9 @@ package struct APNsRequest: Sendable {
     package static let mostPayloadBytes = 4_096
 
     /// Names the request in its answer.
-    package var id: UInt64
+    package var handOut: HandOut
+    /// Attempts of the same wake before, which Apple has answered or not.
+    package var attempt = 0
     /// The raw bytes of the device token.
     package var token: [UInt8]
     package var environment: Device.Environment
@@ -23,11 +25,11 @@ package struct APNsRequest: Sendable {
     package var payload: [UInt8]
 
     package init(
-        id: UInt64, token: [UInt8], environment: Device.Environment, topic: String,
+        handOut: HandOut, token: [UInt8], environment: Device.Environment, topic: String,
         kind: WakeKind, expiration: Int64, collapseID: String,
         notificationID: (high: UInt64, low: UInt64), payload: [UInt8]
     ) {
-        self.id = id
+        self.handOut = handOut
         self.token = token
         self.environment = environment
         self.topic = topic

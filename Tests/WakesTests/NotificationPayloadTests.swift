@@ -11,7 +11,7 @@ struct NotificationPayloadTests {
         payload: String = ""
     ) -> Wake {
         Wake(
-            id: 1, clientID: "c",
+            handOut: HandOut(device: 1, number: 1), clientID: "c",
             device: Device(
                 kind: .apns, token: [1], bundle: "b", environment: .production, registeredAtMs: 0),
             kind: kind, rule: rule, topic: topic, payload: Array(payload.utf8), waiting: 3,

@@ -41,8 +41,8 @@ extension MetricFamily {
         ) { apns($0) { .integer($0.goAways) } },
         MetricFamily(
             name: "hermes_apns_paused", kind: .gauge,
-            help: "1 while nothing is sent to Apple's push service; the log says why."
-        ) { apns($0) { .integer($0.pause == nil ? 0 : 1) } },
+            help: "Services of Apple and apps to which nothing is sent; the log says why."
+        ) { apns($0) { .integer(UInt64($0.paused)) } },
         .counters(
             "hermes_wake_webhook_wakes_total", by: "result",
             "Wakes posted to push.webhook, by what came of it; one counts once for each request.",
