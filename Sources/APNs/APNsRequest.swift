@@ -9,6 +9,8 @@ package struct APNsRequest: Sendable {
     package var handOut: HandOut
     /// Attempts of the same wake before, which Apple has answered or not.
     package var attempt = 0
+    /// 10, 5 or 1; `nil` is what the kind usually has.
+    package var priority: UInt8?
     /// The raw bytes of the device token.
     package var token: [UInt8]
     package var environment: Device.Environment
@@ -41,6 +43,6 @@ package struct APNsRequest: Sendable {
     }
 
     /// 10 for what the user sees; 5 for a silent notification, for which Apple refuses 10.
-    var priority: String { kind == .alert ? "10" : "5" }
+    var priorityText: String { "\(priority ?? (kind == .alert ? 10 : 5))" }
     var pushType: String { kind == .alert ? "alert" : "background" }
 }

@@ -168,7 +168,7 @@ final class SenderLoop {
         if let token { fields.add("authorization", "bearer \(token)") }
         fields.add("apns-topic", request.topic)
         fields.add("apns-push-type", request.pushType)
-        fields.add("apns-priority", request.priority)
+        fields.add("apns-priority", request.priorityText)
         fields.add("apns-expiration", "\(request.expiration)", isUnique: true)
         fields.add("apns-collapse-id", request.collapseID, isUnique: true)
         fields.add("apns-id", uuid: request.notificationID)

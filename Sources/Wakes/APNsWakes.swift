@@ -127,9 +127,12 @@ extension APNsRequest {
     init(_ wake: Wake) {
         self.init(
             handOut: wake.handOut, token: wake.device.token, environment: wake.device.environment,
-            topic: wake.device.bundle, kind: wake.kind, expiration: wake.expiresAt,
+            topic: wake.device.bundle, kind: wake.kind,
+            // Apple tries once what has no time, and keeps nothing of it.
+            expiration: wake.rule?.expiresInSeconds == 0 ? 0 : wake.expiresAt,
             collapseID: wake.collapseID, notificationID: wake.notificationID,
             payload: NotificationPayload.bytes(of: wake))
         attempt = wake.attempt
+        priority = wake.rule?.priority
     }
 }

@@ -133,17 +133,18 @@ extension Shard {
         }
         let nowS = context.wallClockMs / 1_000
         let expiry = owed.expiresAtMs == 0 ? Int64.max : owed.expiresAtMs / 1_000
+        let rule = owed.rule.flatMap { features.wakeRules[$0] }
         var wake = Wake(
             handOut: handOut(of: place), clientID: features.devices.clientIdentifier(of: owed.device), device: device,
             kind: owed.kind,
-            rule: owed.rule.flatMap { features.wakeRules[$0] },
+            rule: rule,
             topic: String(decoding: owed.topic.array, as: UTF8.self),
             payload: owed.payload.array, waiting: Int(max(1, waiting ?? 0)),
             collapseID: WakeNames.collapseID(owed.collapse),
             notificationID: WakeNames.notification(
                 device.token, session: number, position: owed.target, isTest: owed.isTest,
                 at: owed.isTest ? context.wallClockMs : 0),
-            expiresAt: min(expiry, nowS + Self.mostSeconds))
+            expiresAt: min(expiry, nowS + (rule?.expiresInSeconds ?? Self.mostSeconds)))
         wake.attempt = Int(owed.attempts) - (owed.isTest ? 0 : 1)
         return wake
     }
