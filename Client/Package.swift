@@ -10,11 +10,14 @@ let swiftSettings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-let apple: TargetDependencyCondition? = .when(platforms: [.iOS, .macOS, .macCatalyst])
+let apple: TargetDependencyCondition? = .when(
+    platforms: [.iOS, .macOS, .macCatalyst, .tvOS, .visionOS])
+/// Where the system has no TLS of its own.
+let linux: TargetDependencyCondition? = .when(platforms: [.linux])
 
 let package = Package(
     name: "hermes-client",
-    platforms: [.iOS(.v15), .macOS(.v12)],
+    platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .visionOS(.v1)],
     products: [
         .library(name: "HermesClient", targets: ["HermesClient"])
     ],
@@ -43,7 +46,7 @@ let package = Package(
                 "HermesClientCore",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: linux),
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(
                     name: "NIOTransportServices", package: "swift-nio-transport-services",

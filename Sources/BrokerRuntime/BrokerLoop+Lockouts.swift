@@ -8,12 +8,15 @@ import Transport
 /// Locks out who gives too many wrong passwords.
 extension BrokerLoop {
     /// True, with the CONNECT refused, when its user is locked out; its password is not checked.
+    /// Locks are for passwords: what a signature decides is let through, whatever its neighbours
+    /// behind the same address have guessed.
     mutating func refusesLockedOut(_ request: AuthenticationRequest) -> Bool {
         guard !lockouts.isEmpty, request.mayBeGuess else { return false }
         let peer = reactor.peerAddress(of: request.connection)
         guard let limit = lockouts.lock(of: request.userName, from: peer, at: shard.now) else {
             return false
         }
+        guard mayBeGuess(request) else { return false }
         shard.refuseLockedOut(request.connection, limit)
         return true
     }

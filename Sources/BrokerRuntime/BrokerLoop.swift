@@ -43,6 +43,8 @@ package struct BrokerLoop: ~Copyable {
     var shard: Shard
     let mailbox: Mailbox<ShardMessage>
     var authenticator: Authenticator?
+    /// Tells whether a login checks a password that could be guessed; see ``LoginCheck``.
+    let mayBeGuess: @Sendable (AuthenticationRequest) -> Bool
     /// Logins that are checked elsewhere, or wait for it.
     var asked: AskedLogins
     /// By listener; `nil` for plain TCP.
@@ -98,7 +100,7 @@ package struct BrokerLoop: ~Copyable {
             bans: bans,
             seed: UInt64.random(in: .min ... .max), now: Self.clock(), wallClockMs: hermes_wall_ms()
         )
-        if let store = store as? DurableStore {
+        if store.isRecording {
             try store.restore(&shard)
             shard.finishRestoring()
             try store.start()
@@ -120,7 +122,7 @@ package struct BrokerLoop: ~Copyable {
         if let logins {
             authenticator = try Authenticator(logins) { request, answer in
                 let message = ShardMessage.authenticated(
-                    request.connection, answer, mayBeGuess: request.mayBeGuess)
+                    request.connection, answer, mayBeGuess: logins.mayBeGuess(request))
                 // The shard's next turns make room.
                 while mailbox.post(message, isUrgent: true) == .full { usleep(1_000) }
             }
@@ -137,6 +139,7 @@ package struct BrokerLoop: ~Copyable {
         self.mailbox = mailbox
         self.authenticator = authenticator
         asked = AskedLogins(isUsed: logins?.ask != nil)
+        mayBeGuess = { request in logins?.mayBeGuess(request) ?? false }
         contexts = settings.listeners.map(\.tls)
         isAccepting = settings.listeners.map { _ in true }
         self.handshakes = handshakes

@@ -16,6 +16,8 @@ package struct LoginCheck: Sendable {
 
     /// True when clients whose certificates name them are checked, too.
     package let asksBeforeCertificates: Bool
+    /// False when no password is checked that could be guessed: a signature decides, or nothing does.
+    package let mayBeGuess: @Sendable (AuthenticationRequest) -> Bool
     package let recall: @Sendable (AuthenticationRequest) -> Recollection
     /// The full check.
     package let verify: @Sendable (AuthenticationRequest) -> LoginAnswer
@@ -35,11 +37,13 @@ package struct LoginCheck: Sendable {
 
     package init(
         asksBeforeCertificates: Bool = false,
+        mayBeGuess: @escaping @Sendable (AuthenticationRequest) -> Bool = { $0.mayBeGuess },
         recall: @escaping @Sendable (AuthenticationRequest) -> Recollection,
         verify: @escaping @Sendable (AuthenticationRequest) -> LoginAnswer,
         ask: Ask? = nil
     ) {
         self.asksBeforeCertificates = asksBeforeCertificates
+        self.mayBeGuess = mayBeGuess
         self.recall = recall
         self.verify = verify
         self.ask = ask

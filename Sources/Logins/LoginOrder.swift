@@ -60,6 +60,17 @@ package struct LoginOrder: Sendable, Equatable {
         return inUse.contains(.file) ? Step(source: .file, place: sources.count) : nil
     }
 
+    /// True when a password is checked that somebody could guess. A token's signature cannot be, and
+    /// where only tokens let clients in, other passwords are not looked at.
+    package func checksPassword(
+        _ password: [UInt8], byCertificate isNamed: Bool, isUser: () -> Bool
+    ) -> Bool {
+        switch step(for: password, byCertificate: isNamed, isUser: isUser)?.source {
+        case .file, .http, .certificate: true
+        case .jwt, nil: false
+        }
+    }
+
     /// The sources in a range of places that ``step(for:byCertificate:after:isUser:)`` has passed
     /// over, with the reason of each; those that are not set up have none.
     package func passed(_ places: Range<Int>) -> [(source: Source, reason: String)] {

@@ -10,6 +10,22 @@ public protocol Store: AnyObject {
     /// True while new messages can be stored. Acknowledgements and removals can always be stored.
     var isAccepting: Bool { get }
 
+    /// Hands the visitor what a broker keeps in memory, in the order of ``StoreVisitor``. Must be
+    /// called before ``start()``.
+    func restore<Visitor: StoreVisitor & ~Copyable>(
+        _ visitor: inout Visitor
+    ) throws(StoreFailure)
+
+    /// Starts the store's threads. From now on it takes writes and reads.
+    func start() throws(StoreFailure)
+
+    /// Stores everything that was submitted, and ends the threads. Waits at most `waitMilliseconds`
+    /// for that; false when the disk did not allow it in time. Nothing may be submitted afterwards.
+    func close(waitMilliseconds: Int32) -> Bool
+
+    /// What an operator may ask of the store, from any thread; `nil` for a store that keeps nothing.
+    var operations: (any StoreOperations)? { get }
+
     /// Takes the writes of a turn and leaves the batch empty. Returns at once.
     func submit(_ batch: inout WriteBatch)
 
@@ -23,6 +39,35 @@ public protocol Store: AnyObject {
 
     /// Appends the answers that have arrived since the last call, in the order of their requests.
     func takeSlices(_ slices: inout [QueueSlice])
+}
+
+/// A store that keeps nothing has nothing to restore, to start or to close.
+extension Store {
+    public func restore<Visitor: StoreVisitor & ~Copyable>(
+        _ visitor: inout Visitor
+    ) throws(StoreFailure) {}
+
+    public func start() throws(StoreFailure) {}
+
+    public func close(waitMilliseconds: Int32) -> Bool { true }
+
+    public var operations: (any StoreOperations)? { nil }
+}
+
+/// What an operator asks of a store that keeps records. Any thread may call.
+public protocol StoreOperations: AnyObject, Sendable {
+    var figures: StoreFigures { get }
+
+    /// Copies everything that is stored now to a folder, which is created, or must be empty; `files`
+    /// come beside the copy. Calls `reply` on a thread of the store, with `nil` for success. After a
+    /// failure nothing is left of the copy.
+    func backup(
+        to directory: String, with files: [BackupFile],
+        reply: @escaping @Sendable (StoreFailure?) -> Void)
+
+    /// Accepts the loss of damaged files and renames them. Calls `reply` on a thread of the store,
+    /// with the paths that the files had.
+    func acceptLoss(reply: @escaping @Sendable ([String]) -> Void)
 }
 
 /// A request for messages of one session's queue.

@@ -8,25 +8,25 @@ import Store
 struct BrokerBridge: BrokerControl {
     let broker: BrokerThread
     /// `nil` with `durability: none`.
-    let durableStore: DurableStore?
+    let operations: (any StoreOperations)?
 
     func send(_ command: BrokerCommand) { broker.send(command) }
 
     var process: ProcessFigures { .read() }
 
-    var store: StoreStatus? { durableStore.map { StoreStatus($0.figures) } }
+    var store: StoreStatus? { operations.map { StoreStatus($0.figures) } }
 
     var isDraining: Bool { broker.isDraining }
 
     func acceptLoss() async -> [String] {
-        guard let store = durableStore else { return [] }
+        guard let store = operations else { return [] }
         return await withCheckedContinuation { continuation in
             store.acceptLoss { continuation.resume(returning: $0) }
         }
     }
 
     func backUp(to directory: String, bans: [UInt8]?) async throws(BackupFailure) {
-        guard let store = durableStore else { throw .nothingStored }
+        guard let store = operations else { throw .nothingStored }
         let files = bans.map { [BackupFile(name: BanFile.name, contents: $0)] } ?? []
         let failure = await withCheckedContinuation { continuation in
             store.backup(to: directory, with: files) { continuation.resume(returning: $0) }

@@ -171,7 +171,7 @@ struct Server {
         adminConfiguration.control = inForce
         let admin = try AdminServer(
             configuration: adminConfiguration,
-            broker: BrokerBridge(broker: broker, durableStore: store as? DurableStore),
+            broker: BrokerBridge(broker: broker, operations: store.operations),
             logger: logger)
 
         let folder = directory.path
@@ -203,7 +203,7 @@ struct Server {
             tasks.addTask {
                 for await signal in signals { await stop.take("\(signal)") }
             }
-            if let store = store as? DurableStore {
+            if let store = store.operations {
                 tasks.addTask {
                     var watch = StoreWatch(logger: logger, figures: store.figures)
                     await watch.run { store.figures }
@@ -299,7 +299,6 @@ struct Server {
     }
 
     private func close(_ store: any Store) {
-        guard let store = store as? DurableStore else { return }
         if !store.close(waitMilliseconds: Self.storeStopMilliseconds) {
             logger.warning(
                 "The disk did not take all in time; the next start finishes what is left")

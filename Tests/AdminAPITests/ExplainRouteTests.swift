@@ -75,20 +75,6 @@ struct ExplainRouteTests {
         }
     }
 
-    @Test("a token that is bound to topics learns nothing of other messages")
-    func bound() async throws {
-        try await withBoundToken(Self.broker()) { server, token in
-            func first(_ message: String) throws -> String? {
-                try server.request(
-                    "GET", "/v1/clients/p/explain?message=\(message)", token: token
-                ).json(ClientExplanation.self).sentences.first
-            }
-            let (own, hidden) = (try first("queued"), try first("hidden"))
-            #expect(own == "The message queued waits in its queue, at position 7.")
-            #expect(hidden?.hasPrefix("The broker does not know what") == true)
-        }
-    }
-
     @Test(
         "wrong questions are refused by name",
         arguments: [

@@ -34,7 +34,7 @@ struct OpenAPITests {
             let scopes: [JSONValue] =
                 switch route.access {
                 case .open: []
-                case .scope(let scope):
+                case .scope(let scope, _, _):
                     [
                         .object([
                             JSONMember(
@@ -44,6 +44,10 @@ struct OpenAPITests {
                     ]
                 }
             #expect(operation.content["security"] == .array(scopes), "\(path)")
+            if case .scope(_, let topics, let rate) = route.access {
+                #expect(operation.content["x-hermes-topics"]?.text == topics.rawValue, "\(path)")
+                #expect(operation.content["x-hermes-rate"]?.text == rate.rawValue, "\(path)")
+            }
             let refusals = ["401", "403", "429"].filter {
                 operation.content["responses"]?[$0] != nil
             }

@@ -112,7 +112,7 @@ struct ScopeTests {
             let target = try #require(RequestTarget(path))
             let method = try #require(HTTPRequest.Method(rawValue: method))
             let (_, route, _) = try server.routes.match(method, target)
-            #expect(route.access == .scope(scope), "\(path)")
+            #expect(route.access.scope == scope, "\(path)")
         }
         let open = server.routes.routes.filter { $0.access == .open }.map(\.path)
         #expect(

@@ -11,6 +11,7 @@ extension StubBroker.State {
         case .taggedClients(_, let place, _, let reply):
             reply(.success(taggedClientPages[place] ?? TaggedClientPage()))
         case .push(let request, let reply):
+            if let known = repeated(request.publication) { return reply(.success(known)) }
             pushRequests.append(request)
             reply(.success(outcome(of: request)))
         case .previewPush(let target, let reply):

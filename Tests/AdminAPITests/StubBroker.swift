@@ -15,6 +15,12 @@ final class StubBroker: BrokerControl {
         var refusals: [[UInt8]: BrokerUnavailable] = [:]
         /// By payload: messages that are not simply published.
         var outcomes: [[UInt8]: PublishOutcome] = [:]
+        /// True when repeats are recognised, in all that is published from then on.
+        var keepsKeys = false
+        /// By key, the digests of what was published.
+        var keys: [UInt128: UInt128] = [:]
+        /// What was asked for as a repeat only, and was none.
+        var asked: [PublishIdentity] = []
         var disconnected: [String] = []
         var statusRequests = 0
         var queries: [ClientQuery] = []
@@ -83,6 +89,23 @@ final class StubBroker: BrokerControl {
         var traceLines: [TraceLines] = []
         var endedTraces = 0
 
+        /// The outcome of a message that is not to be published, as in the data plane. Keeps the
+        /// key of another.
+        mutating func repeated(_ publication: Publication) -> PublishOutcome? {
+            if keepsKeys, let identity = publication.identity {
+                if let digest = keys[identity.key] {
+                    return digest == identity.digest
+                        ? .repeated(counts, messageID: 1) : .keyReused
+                }
+                if publication.isOnlyRepeated {
+                    asked.append(identity)
+                } else {
+                    keys[identity.key] = identity.digest
+                }
+            }
+            return publication.isOnlyRepeated ? .notRepeated : nil
+        }
+
         /// A page with one subscription at most.
         func subscriptionPage(_ query: SubscriptionQuery) -> SubscriptionPage {
             let place = Int(query.from)
@@ -116,6 +139,13 @@ final class StubBroker: BrokerControl {
     var retainedQueries: [RetainedQuery] { state.withLock { $0.retainedQueries } }
     var traces: [TraceRequest] { state.withLock { $0.traces } }
     var endedTraces: Int { state.withLock { $0.endedTraces } }
+
+    /// Has what was asked for as a repeat be one from now on.
+    func acceptAsked() {
+        state.withLock { state in
+            for identity in state.asked { state.keys[identity.key] = identity.digest }
+        }
+    }
 
     func change(_ change: (inout State) -> Void) {
         state.withLock { change(&$0) }
@@ -304,10 +334,11 @@ final class StubBroker: BrokerControl {
             reply(
                 .success(
                     state.withLock { state in
-                        state.publications += publications
                         state.groups.append(publications.count)
                         return publications.map { publication in
-                            state.refusals[publication.payload].map { .refused($0) }
+                            if let known = state.repeated(publication) { return known }
+                            state.publications.append(publication)
+                            return state.refusals[publication.payload].map { .refused($0) }
                                 ?? state.outcomes[publication.payload]
                                 ?? .published(state.counts)
                         }
@@ -316,6 +347,7 @@ final class StubBroker: BrokerControl {
             reply(
                 .success(
                     state.withLock { state in
+                        if let known = state.repeated(publication) { return known }
                         state.publications.append(publication)
                         return state.outcomes[publication.payload] ?? .published(state.counts)
                     }))

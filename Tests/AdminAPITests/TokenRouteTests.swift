@@ -134,13 +134,12 @@ struct TokenRouteTests {
         let caller = Caller(
             name: "a", scopes: .admin,
             bounds: TokenBounds(topics: [], rate: TokenRate("10/s")))
-        let publication = Publication(topic: Array("t".utf8), payload: [], qos: .atMostOnce)
         let start = ContinuousClock.now
         func admitted(atMilliseconds: Int) -> Int {
             var count = 0
-            while (try? bounds.admit(
-                publication, of: caller, at: start + .milliseconds(atMilliseconds))) != nil
-            { count += 1 }
+            while bounds.charge(caller, at: start + .milliseconds(atMilliseconds)) == nil {
+                count += 1
+            }
             return count
         }
         #expect(admitted(atMilliseconds: 0) == 10)
@@ -149,7 +148,9 @@ struct TokenRouteTests {
         #expect(admitted(atMilliseconds: 350) == 2)
         #expect(admitted(atMilliseconds: 60_000) == 10)
         let other = Caller(name: "b", scopes: .admin, bounds: caller.bounds)
-        #expect(throws: Never.self) { try bounds.admit(publication, of: other, at: start) }
+        #expect(bounds.charge(other, at: start) == nil)
+        bounds.refund(caller, at: start + .seconds(60))
+        #expect(admitted(atMilliseconds: 60_000) == 1)
     }
 
     @Test("without a token file there are no tokens to make")

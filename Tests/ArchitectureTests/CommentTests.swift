@@ -12,7 +12,7 @@ struct CommentTests {
 
     /// True for a line of comment that begins with a word which stands for a noun elsewhere.
     private static func leans(_ line: Substring) -> Bool {
-        line.contains(#/^\s*\/\/\/? (?:Of|That|Those|Who|Whom|Whose)\b/#)
+        line.has("//") && line.contains(#/^\s*\/\/\/? (?:Of|That|Those|Who|Whom|Whose)\b/#)
     }
 
     @Test("begin with what they are about", arguments: folders)

@@ -155,4 +155,29 @@ struct PublishRepeatTests {
                 .success(.repeated(PublishCounts(), messageID: 101)),
             ])
     }
+
+    @Test("what is only asked for as a repeat is answered as one, or publishes and keeps nothing")
+    func onlyRepeated() throws {
+        let link = try makeLink()
+        var asked = Self.message(1)
+        asked.isOnlyRepeated = true
+        let (answers, groups) = (Answers<PublishOutcome>(), Answers<[PublishOutcome]>())
+        link.shard.publish(asked, reply: answers.reply)
+        let before = link.store.groups.count
+        link.turn()
+        #expect(answers.values == [.success(.notRepeated)])
+        #expect(link.store.groups.count == before)
+
+        link.shard.publishGroup(
+            [asked, Self.message(1), asked, Self.message(1)], reply: groups.reply)
+        link.turn()
+        link.commitAll()
+        let repeated = PublishOutcome.repeated(Self.first, messageID: 101)
+        #expect(
+            groups.values == [
+                .success([.notRepeated, .published(Self.first), repeated, repeated])
+            ])
+        link.shard.publish(asked, reply: answers.reply)
+        #expect(answers.values.last == .success(repeated))
+    }
 }

@@ -68,7 +68,7 @@ struct Phone {
     /// True when nothing waits to be sent, asked for or acknowledged.
     var isIdle: Bool {
         guard case .connected = machine.phase else { return false }
-        return held.isEmpty && machine.stored.outbox.messages.isEmpty
+        return held.isEmpty && machine.stored.outbox.count == 0
             && machine.stored.subscriptions.all.allSatisfy { $0.state.isGranted }
     }
 

@@ -51,6 +51,23 @@ struct LoginOrderTests {
         #expect(step?.source == .jwt && step?.place == 1 && looks == 0)
     }
 
+    @Test("a token decides by its signature, and where only tokens count no password is a guess")
+    func guesses() {
+        func isGuess(
+            _ order: LoginOrder, _ password: [UInt8], isUser: Bool = false
+        ) -> Bool {
+            order.checksPassword(password, byCertificate: false, isUser: { isUser })
+        }
+        let tokensAlone = LoginOrder([.certificate, .jwt, .file, .http], inUse: [.jwt])
+        #expect(!isGuess(tokensAlone, Self.password) && !isGuess(tokensAlone, Self.token))
+        #expect(isGuess(Self.all, Self.password) && !isGuess(Self.all, Self.token))
+        // What looks like a token is a user's password where the file is asked first.
+        let fileFirst = LoginOrder([.file, .jwt, .http, .certificate], inUse: [.file, .jwt])
+        #expect(isGuess(fileFirst, Self.token, isUser: true))
+        #expect(!isGuess(fileFirst, Self.token))
+        #expect(isGuess(LoginOrder([.http, .jwt], inUse: [.http, .jwt]), Self.token))
+    }
+
     @Test("sources that were passed over say why, if they are set up")
     func reasons() {
         let order = LoginOrder([.jwt, .certificate, .file, .http], inUse: [.jwt, .file, .http])

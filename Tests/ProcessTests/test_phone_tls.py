@@ -166,7 +166,7 @@ def test_12_a_certificate_renewed_with_its_key_needs_no_new_pin_and_drops_nobody
 
     relay.cut_all()
     seven.await_note("disconnected", start=connected)
-    seven.tell("network wifi")
+    seven.tell("now")
     seven.await_note("connected, the session goes on", start=connected)
     post(broker, "o-2")
     assert [each["orderStatus"]["orderId"] for each in seven.await_messages(2)] == ["o-1", "o-2"]
@@ -192,5 +192,5 @@ def test_12_a_key_replaced_by_the_one_of_the_second_pin_is_trusted_and_any_other
         mark = seven.mark
         relay.cut_all()
         seven.await_note("disconnected", start=mark)
-        seven.tell("network wifi")
+        seven.tell("now")
         seven.await_note(note, start=mark)

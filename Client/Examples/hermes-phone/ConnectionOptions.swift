@@ -14,6 +14,11 @@ struct ConnectionOptions: ParsableArguments {
     @Option(help: "Host name or IP address of the broker.")
     var host = "127.0.0.1"
 
+    @Option(
+        name: .customLong("also"),
+        help: "Another address of the broker, HOST:PORT; may be repeated.")
+    var others: [String] = []
+
     @Option(help: "Port; 1883, or 8883 with pins.")
     var port: Int?
 
@@ -42,7 +47,7 @@ struct ConnectionOptions: ParsableArguments {
 
     func configuration() throws -> HermesClient.Configuration {
         var configuration = HermesClient.Configuration(
-            try server(), clientID: clientID,
+            try servers(), clientID: clientID,
             credentials: user.map {
                 .fixed(userName: $0, password: Environment["HERMES_PASSWORD"] ?? "")
             } ?? .none,
@@ -59,7 +64,17 @@ struct ConnectionOptions: ParsableArguments {
         return configuration
     }
 
-    private func server() throws -> HermesClient.Server {
+    private func servers() throws -> [HermesClient.Server] {
+        try [server(host, port)]
+            + others.map { address in
+                guard let colon = address.lastIndex(of: ":"),
+                    let port = Int(address[address.index(after: colon)...])
+                else { throw ValidationError("--also \(address.visible): HOST:PORT is needed") }
+                return try server(String(address[..<colon]), port)
+            }
+    }
+
+    private func server(_ host: String, _ port: Int?) throws -> HermesClient.Server {
         guard !pins.isEmpty || roots != nil else { return .plain(host, port: port ?? 1883) }
         var trusted = HermesClient.Roots.system
         if let roots { trusted = .pem(try Self.bytes(ofFile: roots)) }

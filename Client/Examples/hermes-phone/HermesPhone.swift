@@ -17,12 +17,16 @@ struct HermesPhone: AsyncParsableCommand {
               background         the app leaves the screen
               foreground         the app is on the screen again
               wake               a push notification wakes the app in the background
+              now                the user wants a connection now
               network LABEL      the device uses another network; without LABEL, none
               publish TOPIC TEXT publishes with the QoS of --qos
               subscribe FILTER
               unsubscribe FILTER
               device TOKEN APP   has this phone woken by Apple: token in hexadecimal digits, and
                                  the app's bundle identifier; without both, no more
+              outbox             lists what the broker has not taken over
+              retry NUMBER       sends a message that is held back again
+              discard NUMBER     takes a message out of the outbox
               statistics         prints the counters
               stop               disconnects and ends, as the end of input, SIGINT and SIGTERM do
             """)
@@ -62,10 +66,10 @@ struct HermesPhone: AsyncParsableCommand {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await printMessages(of: client) }
             group.addTask {
-                for await state in client.states { Console.note("state: \(state.sentence)") }
+                for await state in client.states { Console.note("state: \(state)") }
             }
             group.addTask {
-                for await event in client.events { Console.note("event: \(event.sentence)") }
+                for await event in client.events { Console.note("event: \(event)") }
             }
             client.start()
             for filter in filters { group.addTask { await subscribe(client, filter, qos) } }
@@ -103,7 +107,8 @@ struct HermesPhone: AsyncParsableCommand {
         case .stop: break
         case .background: await client.enteredBackground()
         case .foreground: client.enteredForeground()
-        case .wake: client.wokenByPush()
+        case .now: client.reconnectNow()
+        case .wake: await client.wokenByPush()
         case .network(let label): client.networkChanged(to: label)
         case .subscribe(let filter): await subscribe(client, filter, qos)
         case .unsubscribe(let filter):
@@ -121,6 +126,13 @@ struct HermesPhone: AsyncParsableCommand {
             await report("device") { try await client.registerDevice(token: token, bundle: bundle) }
         case .forgetDevice:
             await report("no device") { try await client.forgetDevice() }
+        case .outbox:
+            for message in await client.outbox() { Console.note(message.sentence) }
+            Console.note("that is the outbox")
+        case .retry(let id):
+            Console.note(await client.retry(id) ? "retried: \(id)" : "not held back: \(id)")
+        case .discard(let id):
+            Console.note(await client.discard(id) ? "discarded: \(id)" : "not there: \(id)")
         case .statistics: Console.note(await client.statistics().sentence)
         case .unknown(let line):
             Console.note("\"\(line.visible)\" is no command; --help lists them")

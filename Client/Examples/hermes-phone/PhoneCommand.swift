@@ -19,6 +19,10 @@ enum PhoneCommand: Sendable {
     case unsubscribe(String)
     case device(token: [UInt8], bundle: String)
     case forgetDevice
+    case outbox
+    case retry(UInt64)
+    case discard(UInt64)
+    case now
     case statistics
     case stop
     case unknown(String)
@@ -39,6 +43,10 @@ enum PhoneCommand: Sendable {
             case ("device", 3):
                 Self.hexadecimal(words[1]).map { .device(token: $0, bundle: words[2]) }
                     ?? .unknown(line)
+            case ("outbox", 1): .outbox
+            case ("retry", 2): UInt64(words[1]).map { .retry($0) } ?? .unknown(line)
+            case ("discard", 2): UInt64(words[1]).map { .discard($0) } ?? .unknown(line)
+            case ("now", 1): .now
             case ("statistics", 1): .statistics
             case ("stop", 1): .stop
             default: .unknown(line)

@@ -5,8 +5,9 @@ import MQTTCodec
 extension HermesClient {
     /// All that a client needs to know.
     public struct Configuration: Sendable {
-        /// The broker.
-        public var server: Server
+        /// The broker's addresses, one or more. A random one is tried first, later the one that served
+        /// last; the others follow at once if it does not answer within 5 s.
+        public var servers: [Server]
         /// Names the client to the broker, for good: the session belongs to it. 1 to 65,535 bytes
         /// of UTF-8 without U+0000; brokers may allow fewer.
         public var clientID: String
@@ -16,9 +17,21 @@ extension HermesClient {
         public var storage: Storage
         /// 120 s by default.
         public var heartbeat = Heartbeat.fixed(seconds: 120)
+        /// The broker keeps the session while the client is away, and with it what comes for it.
+        /// With false each connection has a session of its own: what comes between two connections
+        /// is lost, of which only sequences tell. Subscriptions and what is published are kept as
+        /// ever.
+        public var keepsSession = true
+        /// The message that the broker publishes when a connection ends without a goodbye: a phone
+        /// that has lost its network, though it may be back in seconds. ``HermesClient/stop()`` and
+        /// the background say goodbye. Its payload has 65,535 bytes at most.
+        public var will: Message?
         /// The client publishes what it counted to `hermes/reports/<clientID>`, hourly and on
         /// entering the background.
         public var sendsReports = true
+        /// Called with each line for a log, on the client's event loop: it must return soon, and
+        /// must not wait for the client.
+        public var log: (@Sendable (LogLine) -> Void)?
 
         /// - Parameters:
         ///   - server: see ``Server``.
@@ -28,7 +41,19 @@ extension HermesClient {
         public init(
             _ server: Server, clientID: String, credentials: Credentials = .none, storage: Storage
         ) {
-            self.server = server
+            self.init([server], clientID: clientID, credentials: credentials, storage: storage)
+        }
+
+        /// - Parameters:
+        ///   - servers: addresses of one broker, or of brokers that share its sessions; see ``servers``.
+        ///   - clientID: see ``clientID``.
+        ///   - credentials: none by default.
+        ///   - storage: a file, or none.
+        public init(
+            _ servers: [Server], clientID: String, credentials: Credentials = .none,
+            storage: Storage
+        ) {
+            self.servers = servers
             self.clientID = clientID
             self.credentials = credentials
             self.storage = storage
@@ -88,6 +113,23 @@ extension HermesClient.Configuration {
         var settings = ClientSettings(
             clientIdentifier: identifier,
             readFacts: { MessageReader.facts(topic: $0, payload: $1) })
+        guard !servers.isEmpty else {
+            throw HermesClientError.configuration(
+                "no server is given; the client needs one address of its broker at least")
+        }
+        settings.addresses = servers.count
+        settings.keepsSession = keepsSession
+        settings.will = try will.map { will in
+            let checked = ClientWill(
+                topic: Array(will.topic.utf8), payload: will.payload, qos: will.qos.coreQoS,
+                retain: will.retain)
+            guard let checked else {
+                throw HermesClientError.configuration(
+                    "the will has no topic name, or a payload of \(will.payload.count) bytes; "
+                        + "65,535 are possible")
+            }
+            return checked
+        }
         settings.credentials = try credentials.first?.checked().clientCredentials
         settings.asksForCredentials = credentials.provider != nil
         settings.heartbeat =

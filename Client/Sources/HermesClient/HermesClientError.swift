@@ -5,12 +5,12 @@ import MQTTCodec
 public enum HermesClientError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A value of the configuration cannot be right.
     case configuration(String)
-    /// The storage is locked by another client, is damaged, or cannot be read or written. After a
-    /// failed write the client is stopped; a message that was being published may still be sent.
+    /// The storage is locked by another client or belongs to one, or cannot be read or written. What
+    /// the call asked for is not kept.
     case storage(String)
-    /// ``HermesClient/stop()`` was called while the call waited. Subscriptions and messages are
-    /// kept.
-    case stopped
+    /// The client is stopped, so that the broker cannot answer, and why. Subscriptions and messages
+    /// are kept, and sent after the next ``HermesClient/start()``.
+    case stopped(HermesClient.StopReason)
     /// QoS 0 needs a connection.
     case notConnected
     /// No topic name by the rules of MQTT 3.1.1, section 4.7.
@@ -27,6 +27,8 @@ public enum HermesClientError: Error, Hashable, Sendable, CustomStringConvertibl
     case subscriptionRefused(String)
     /// QoS 2 needs a storage that survives a restart of the program.
     case qosNeedsStorage
+    /// ``HermesClient/discard(_:)`` has taken the message out of the outbox.
+    case discarded
     /// A device token or a bundle identifier that cannot be right.
     case device(String)
 
@@ -34,7 +36,8 @@ public enum HermesClientError: Error, Hashable, Sendable, CustomStringConvertibl
     public var description: String {
         switch self {
         case .configuration(let reason), .storage(let reason), .device(let reason): reason
-        case .stopped: "the client was stopped while the call waited; what it asked for is kept"
+        case .stopped(let reason):
+            "the client is stopped, \(reason.sentence); what the call asked for is kept"
         case .notConnected:
             "there is no connection, and QoS 0 is not kept; wait for one, or use QoS 1"
         case .topic(let topic):
@@ -51,6 +54,7 @@ public enum HermesClientError: Error, Hashable, Sendable, CustomStringConvertibl
                 + "or use a wildcard"
         case .subscriptionRefused(let filter):
             "the broker refused \"\(filter)\"; its rules do not let this client subscribe to it"
+        case .discarded: "the message was discarded before the broker had taken it over"
         case .qosNeedsStorage:
             "QoS 2 must survive a restart of the program; use Storage.file, or QoS 1"
         }

@@ -28,14 +28,20 @@ extension HermesClient {
     /// A message that ``HermesClient/publish(_:)`` has stored.
     public struct PublishReceipt: Sendable {
         let outcome: Outcome<Void>?
+        let engine: EngineReference
 
         /// Returns when the broker has taken the message over, by PUBACK or PUBCOMP; at once for
         /// QoS 0, which nobody acknowledges. May be awaited by several tasks, or by none.
         ///
-        /// - Throws: ``HermesClientError/stopped``, and `CancellationError`; the message is kept
-        ///   and sent in either case.
+        /// - Throws: ``HermesClientError/stopped(_:)`` while the client is stopped, and
+        ///   `CancellationError`; the message is kept and sent in either case, and this may be
+        ///   awaited again. ``HermesClientError/discarded`` after ``HermesClient/discard(_:)``.
         public var acknowledged: Void {
-            get async throws { try await outcome?.value }
+            get async throws {
+                // Calls of before, such as start(), have their effect first.
+                _ = try? await engine.perform { _ in }
+                try await outcome?.value
+            }
         }
     }
 
@@ -60,8 +66,11 @@ extension HermesClient {
         }
 
         /// The app is done with the message: the broker learns it, and the message does not come
-        /// again. Messages that are not acknowledged come again after a restart of the program;
-        /// some 20 of them, and the broker sends no more. A second call does nothing.
+        /// again. A second call does nothing.
+        ///
+        /// Call it for every message. Some 20 that are not acknowledged, and the broker sends **no
+        /// more at all**; ``HermesClient/Event/unacknowledged(topic:milliseconds:count:)`` names the
+        /// oldest of them after a minute. They come again after a restart of the program.
         public func acknowledge() { inlet.acknowledge(number) }
     }
 }

@@ -1,10 +1,10 @@
 import HermesClientCore
 
 extension HermesClient {
-    /// What the client has counted since ``sinceMilliseconds``, across restarts of the program; a
-    /// kill costs what was counted in the last connection.
+    /// What the client has counted since ``sinceMilliseconds``, across restarts of the program. A
+    /// kill costs only what was counted of QoS 0, and of connections lost, in the last connection.
     public struct Statistics: Hashable, Sendable {
-        /// Messages that came, duplicates included.
+        /// Messages that the app has acknowledged, or that came with QoS 0, and duplicates.
         public var received: UInt64 = 0
         /// Messages that had come before, which the app did not get again.
         public var duplicates: UInt64 = 0

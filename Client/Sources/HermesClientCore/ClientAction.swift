@@ -21,13 +21,19 @@ package enum ClientAction: Equatable, Sendable {
     case published(UInt64)
     /// The broker has answered for a topic filter.
     case subscriptionAnswered([UInt8], SubscriptionAnswer)
-    /// An hour has passed: the report is to be published.
+    /// The report is to be published now; ``ClientMachine/sendReport(_:topic:at:)`` takes it.
     case reportDue
 }
 
 /// Names one transport connection of this machine; rises by one with each.
 package struct ConnectionNumber: Hashable, Sendable {
     package var rawValue: UInt64
+    /// The place of the broker's address, from 0.
+    package var address = 0
+
+    package static func == (left: Self, right: Self) -> Bool { left.rawValue == right.rawValue }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
 }
 
 package enum SubscriptionAnswer: Hashable, Sendable {
@@ -78,6 +84,12 @@ package enum ClientEvent: Hashable, Sendable {
     case dropped(DropReason)
     /// A subscription that the broker had granted was refused when it was renewed.
     case renewalRefused(filter: [UInt8])
+    /// The broker closes the connection upon messages with this topic: the one that was sent is
+    /// held back.
+    case publishRefused(topic: [UInt8])
+    /// The app has not acknowledged a message for this long, the oldest of `count`. The broker sends
+    /// nothing more once its window is full.
+    case unacknowledged(topic: [UInt8], milliseconds: Int64, count: Int)
     /// Messages of QoS 0 that found the buffer full, since the last such event.
     case droppedAtMostOnce(count: Int)
 }

@@ -1,7 +1,8 @@
-/// Counts for the client's report; they only rise, across restarts of the program. They are
-/// stored at the end of a connection and with each report; a kill costs the counts since then.
+/// Counts for the client's report; they only rise, across restarts of the program. What is
+/// acknowledged, told or taken over is counted in the frame that stores that; a kill costs what was
+/// counted of QoS 0 and of lost connections since the last connection's end.
 package struct ClientCounters: Hashable, Sendable {
-    /// Messages that came, duplicates included.
+    /// Messages that the app has acknowledged, or that came with QoS 0, and duplicates.
     package var received: UInt64 = 0
     /// Messages that had come before, which the app did not get again.
     package var duplicates: UInt64 = 0
@@ -21,6 +22,12 @@ package struct ClientCounters: Hashable, Sendable {
     package var sinceUnixMilliseconds: Int64 = 0
 
     package init() {}
+
+    func adding(_ other: ClientCounters) -> ClientCounters {
+        ClientCounters(
+            counts: zip(counts, other.counts).map { $0 &+ $1 },
+            sinceUnixMilliseconds: max(sinceUnixMilliseconds, other.sinceUnixMilliseconds))
+    }
 }
 
 extension ClientCounters {

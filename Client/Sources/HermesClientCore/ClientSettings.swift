@@ -1,3 +1,5 @@
+import MQTTCodec
+
 /// The parts of the client's behaviour that its user chooses.
 package struct ClientSettings: Sendable {
     package enum HeartbeatMode: Hashable, Sendable {
@@ -12,6 +14,12 @@ package struct ClientSettings: Sendable {
     package var credentials: ClientCredentials?
     /// Without credentials the app is asked for them before the first CONNECT.
     package var asksForCredentials = false
+    /// The broker keeps the session while the client is away. Otherwise each connection has a session
+    /// of its own: what comes meanwhile is lost, subscriptions are asked for anew each time.
+    package var keepsSession = true
+    package var will: ClientWill?
+    /// The number of the broker's addresses, 1 or more; the driver knows them by their places.
+    package var addresses = 1
     package var heartbeat = HeartbeatMode.fixed(seconds: 120)
     package var limits = ClientLimits()
     /// Reads what tells one message from another out of topic and payload; `nil` for a payload that
@@ -36,6 +44,31 @@ package struct ClientCredentials: Hashable, Sendable {
     package init(userName: [UInt8], password: [UInt8]) {
         self.userName = userName
         self.password = password
+    }
+}
+
+/// The message that the broker publishes when a connection ends without DISCONNECT.
+package struct ClientWill: Hashable, Sendable {
+    package var topic: [UInt8]
+    package var payload: [UInt8]
+    package var qos: QoS
+    package var retain: Bool
+
+    /// `nil` for what no CONNECT can carry: a topic name that is none, or a payload of more than
+    /// 65,535 bytes.
+    package init?(topic: [UInt8], payload: [UInt8], qos: QoS, retain: Bool) {
+        guard topic.count <= Int(UInt16.max), payload.count <= Int(UInt16.max) else { return nil }
+        do throws(MalformedPacket) {
+            try topic.read { bytes throws(MalformedPacket) in
+                try TextValidation.checkTopicName(bytes, topic.whole)
+            }
+        } catch {
+            return nil
+        }
+        self.topic = topic
+        self.payload = payload
+        self.qos = qos
+        self.retain = retain
     }
 }
 

@@ -25,17 +25,28 @@
         ) -> EventLoopFuture<any Channel> {
             var bootstrap = NIOTSConnectionBootstrap(group: loop)
                 .connectTimeout(TransportConnection.openTime)
+                // A refused connection is a failure at once, not a wait for better times.
+                .channelOption(NIOTSChannelOptions.waitForActivity, value: false)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
+                        try connection.value.attempts(channel)
                         try channel.pipeline.syncOperations.addHandler(
                             PacketHandler(for: connection.value))
                     }
                 }
-            if let trust = endpoint.trust { bootstrap = bootstrap.tlsOptions(options(trust)) }
+            if let trust = endpoint.trust {
+                let options = options(trust) { text in
+                    // Before the handshake's failure, which the loop hears of next.
+                    loop.execute { connection.value.object(text) }
+                }
+                bootstrap = bootstrap.tlsOptions(options)
+            }
             return bootstrap.connect(host: endpoint.host, port: endpoint.port)
         }
 
-        private func options(_ trust: TLSTrust) -> NWProtocolTLS.Options {
+        private func options(
+            _ trust: TLSTrust, objects: @escaping @Sendable (String) -> Void
+        ) -> NWProtocolTLS.Options {
             let options = NWProtocolTLS.Options()
             let security = options.securityProtocolOptions
             sec_protocol_options_set_min_tls_protocol_version(security, .TLSv12)
@@ -44,25 +55,34 @@
                 security,
                 { _, secTrust, complete in
                     let trust = sec_trust_copy_ref(secTrust).takeRetainedValue()
-                    complete(Self.isTrusted(trust, roots: roots, pins: pins))
+                    let objection = Self.objection(to: trust, roots: roots, pins: pins)
+                    if let objection { objects(objection) }
+                    complete(objection == nil)
                 },
                 .global())
             return options
         }
 
-        /// The chain and the host name are the system's to judge, the key is ours.
-        private static func isTrusted(_ trust: SecTrust, roots: [Data], pins: [[UInt8]]) -> Bool {
+        /// Why the broker is not trusted; `nil` if it is. The chain and the host name are the
+        /// system's to judge, the key is ours.
+        private static func objection(
+            to trust: SecTrust, roots: [Data], pins: [[UInt8]]
+        ) -> String? {
             let anchors = roots.compactMap { SecCertificateCreateWithData(nil, $0 as CFData) }
             if !anchors.isEmpty {
                 SecTrustSetAnchorCertificates(trust, anchors as CFArray)
                 SecTrustSetAnchorCertificatesOnly(trust, true)
             }
-            guard SecTrustEvaluateWithError(trust, nil),
-                let chain = SecTrustCopyCertificateChain(trust) as? [SecCertificate],
+            guard SecTrustEvaluateWithError(trust, nil) else {
+                return "the certificate is for another host, does not lead to a trusted root, or "
+                    + "is not valid now"
+            }
+            guard let chain = SecTrustCopyCertificateChain(trust) as? [SecCertificate],
                 let leaf = chain.first,
                 let key = PublicKeyInfo.bytes(of: leaf)
-            else { return false }
-            return pins.contains(Array(SHA256.hash(data: key)))
+            else { return "the broker's certificate holds no key that can be read" }
+            let pin = Array(SHA256.hash(data: key))
+            return pins.contains(pin) ? nil : PinText.objection(to: pin)
         }
 
         private static func certificates(

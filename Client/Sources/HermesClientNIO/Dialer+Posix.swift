@@ -27,6 +27,7 @@
                 .connectTimeout(TransportConnection.openTime)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
+                        try connection.value.attempts(channel)
                         try addHandlers(to: channel, for: connection.value)
                     }
                 }

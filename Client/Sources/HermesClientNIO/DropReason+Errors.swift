@@ -8,7 +8,10 @@ import NIOCore
 #elseif canImport(Musl)
     import Musl
 #endif
-#if !canImport(Network)
+#if canImport(Network)
+    import Network
+#else
+    import NIOPosix
     import NIOSSL
 #endif
 
@@ -18,11 +21,34 @@ extension DropReason {
         self =
             if let text = Self.objection(of: error) {
                 .untrusted(text)
-            } else if Self.isEndByPeer(error) {
-                .closedByPeer
             } else {
-                .networkFailure
+                Self.endByPeer(error) ?? Self.cause(of: error)
             }
+    }
+
+    private static func cause(of error: any Error) -> DropReason {
+        #if canImport(Network)
+            switch error as? NWError {
+            case .posix(.ECONNREFUSED)?: return .connectionRefused
+            case .dns?: return .nameNotFound
+            case .tls(let status)?: return .tlsFailed("OSStatus \(status)")
+            default: break
+            }
+        #else
+            if let error = error as? NIOConnectionError {
+                if let first = error.connectionErrors.first {
+                    return DropReason(transportError: first.error)
+                }
+                return .nameNotFound
+            }
+            if let error = error as? NIOSSLError, case .handshakeFailed(let cause) = error {
+                return .tlsFailed("\(cause)")
+            }
+        #endif
+        if let error = error as? IOError, error.errnoCode == ECONNREFUSED {
+            return .connectionRefused
+        }
+        return .networkFailure
     }
 
     /// A write failed: the connection was gone, and nothing had told so.
@@ -30,13 +56,30 @@ extension DropReason {
         self = Self.objection(of: error).map { .untrusted($0) } ?? .writeFailed
     }
 
-    private static func isEndByPeer(_ error: any Error) -> Bool {
-        if let error = error as? IOError { return error.errnoCode == ECONNRESET }
-        #if !canImport(Network)
+    /// The reason of a connection that the other end has closed; `nil` for another error.
+    private static func endByPeer(_ error: any Error) -> DropReason? {
+        if let error = error as? IOError {
+            return switch error.errnoCode {
+            case ECONNRESET: .resetByPeer
+            // A read finds that RST has come after the end of what was sent.
+            case EPIPE, ENOTCONN: .writeFailed
+            default: nil
+            }
+        }
+        #if canImport(Network)
+            if case .posix(let code)? = error as? NWError {
+                return switch code {
+                case .ECONNRESET: .resetByPeer
+                // The system has taken the socket, as it does with those of suspended programs.
+                case .EPIPE, .ENOTCONN: .writeFailed
+                default: nil
+                }
+            }
+        #else
             // Many brokers close without the alert that TLS asks for.
-            if case .uncleanShutdown? = error as? NIOSSLError { return true }
+            if case .uncleanShutdown? = error as? NIOSSLError { return .closedByPeer }
         #endif
-        return error as? ChannelError == .eof
+        return error as? ChannelError == .eof ? .closedByPeer : nil
     }
 
     /// The text of an error that says the broker is not to be trusted.

@@ -10,7 +10,9 @@
             monitor.pathUpdateHandler = { path in
                 guard path.status == .satisfied else { return tell(nil) }
                 let interface = path.availableInterfaces.first
-                tell(interface.map { "\($0.type) \($0.name)" } ?? "unknown")
+                // Two wireless networks share an interface; their gateways tell them apart.
+                let gateway = path.gateways.first.map { " \($0)" } ?? ""
+                tell(interface.map { "\($0.type) \($0.name)\(gateway)" } ?? "unknown")
             }
             monitor.start(queue: .global(qos: .utility))
         }

@@ -19,8 +19,12 @@ package final class TransportConnection {
     private let loop: any EventLoop
     private let tell: (Event) -> Void
     private var channel: (any Channel)?
+    /// Sockets that are being opened: one for each address of the host that is tried.
+    private var attempts: [ObjectIdentifier: any Channel] = [:]
     private var isClosed = false
     private var isClosing = false
+    /// Why the broker is not trusted; it stands for any reason that the transport gives.
+    private var objection: String?
     /// Bytes that were written and have not left the program.
     package private(set) var pendingBytes = 0
 
@@ -70,12 +74,21 @@ package final class TransportConnection {
 
     // MARK: Events of the channel
 
+    /// A socket has been made and begins to connect. Throws if nobody wants it any more.
+    func attempts(_ channel: any Channel) throws {
+        guard !isClosing, !isClosed else { throw ChannelError.ioOnClosedChannel }
+        let name = ObjectIdentifier(channel)
+        attempts[name] = channel
+        channel.closeFuture.assumeIsolated().whenComplete { _ in self.attempts[name] = nil }
+    }
+
     private func connected(_ channel: any Channel) {
         guard !isClosed else {
             // It took longer than the wish for it lasted.
             channel.close(promise: nil)
             return
         }
+        attempts = [:]
         self.channel = channel
         if isClosing { end() }
     }
@@ -90,10 +103,13 @@ package final class TransportConnection {
         if !isClosing, !isClosed { tell(.received(Array(buffer.readableBytesView))) }
     }
 
+    /// The broker is not trusted; the transport's own error comes next.
+    func object(_ text: String) { objection = text }
+
     func closed(_ reason: DropReason) {
         guard !isClosed else { return }
         isClosed = true
-        tell(.closed(reason))
+        tell(.closed(objection.map { .untrusted($0) } ?? reason))
     }
 
     private func failed(_ reason: DropReason) {
@@ -101,8 +117,14 @@ package final class TransportConnection {
         channel?.close(promise: nil)
     }
 
-    /// Without a channel there is nothing to wait for: one that comes later is closed then.
+    /// Closes every socket. While the host's name is looked up there is none, and none is made then.
     private func end() {
-        if let channel { channel.close(promise: nil) } else { closed(.networkFailure) }
+        if let channel {
+            channel.close(promise: nil)
+        } else if attempts.isEmpty {
+            closed(.networkFailure)
+        } else {
+            for channel in attempts.values { channel.close(promise: nil) }
+        }
     }
 }

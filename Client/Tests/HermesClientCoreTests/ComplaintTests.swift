@@ -67,7 +67,7 @@ struct ComplaintTests {
         }
         #expect(client.sent.allSatisfy { $0 == .pingreq })
         client.receive(Packets.pubrec(client.identifier()))
-        client.transportClosed()
+        client.transportClosed(.networkFailure)
         client.clear()
         client.connect(sessionPresent: true)
         #expect(client.sent.dropFirst() == [.pubrel(client.identifier())])

@@ -111,6 +111,11 @@ struct Driver {
     /// The connection that was opened last.
     var lastConnection: ConnectionNumber { ConnectionNumber(rawValue: machine.nextConnection - 1) }
 
+    /// The bytes of each write since the last ``clear()``.
+    var writes: [[UInt8]] {
+        actions.compactMap { if case .write(_, let bytes) = $0 { bytes } else { nil } }
+    }
+
     /// The packets that the machine has sent since the last ``clear()``.
     var sent: [Sent] {
         var bytes: [UInt8] = []

@@ -92,7 +92,7 @@ struct PublishingTests {
         try client.publish([3], qos: .exactlyOnce)
         let identifiers = (0..<3).map { client.identifier($0) }
         client.receive(Packets.pubrec(identifiers[2]))
-        client.transportClosed()
+        client.transportClosed(.networkFailure)
         client.clear()
         try client.publish([4])
         client.pass(15_000)
@@ -135,7 +135,7 @@ struct PublishingTests {
         try client.publish([2], qos: .exactlyOnce)
         let identifiers = (0..<2).map { client.identifier($0) }
         client.receive(Packets.pubrec(identifiers[0]))
-        client.transportClosed()
+        client.transportClosed(.networkFailure)
         client.clear()
         client.connect(sessionPresent: false)
         #expect(

@@ -29,6 +29,41 @@ struct ReceivingTests {
         #expect(client.actions == [])
     }
 
+    @Test("a message that the app does not acknowledge is named after a minute, and then rarely")
+    func forgotten() throws {
+        var client = try Driver()
+        client.connect()
+        client.receive(
+            Packets.publish([1], topic: "a", identifier: 1),
+            Packets.publish([2], topic: "b", identifier: 2))
+        let numbers = client.takeAll().map(\.number)
+        func reminders() -> [ClientEvent] {
+            client.events.filter { if case .unacknowledged = $0 { true } else { false } }
+        }
+        client.pass(59_999)
+        #expect(reminders() == [])
+        client.pass(1)
+        let topic = Array("a".utf8)
+        #expect(reminders() == [.unacknowledged(topic: topic, milliseconds: 60_000, count: 2)])
+        client.clear()
+        client.pass(60_000)
+        #expect(reminders() == [.unacknowledged(topic: topic, milliseconds: 120_000, count: 2)])
+        client.receive(Packets.pingresp)
+        client.acknowledge(numbers[0])
+        client.clear()
+        client.pass(1)
+        #expect(
+            reminders()
+                == [
+                    .unacknowledged(
+                        topic: Array("b".utf8), milliseconds: 120_000, count: 1)
+                ])
+        client.acknowledge(numbers[1])
+        client.clear()
+        client.pass(60_000)
+        #expect(reminders() == [])
+    }
+
     @Test("an acknowledgement of QoS 2 is stored before PUBREC leaves")
     func stored() throws {
         var client = try Driver()
@@ -100,7 +135,7 @@ struct ReceivingTests {
         #expect(client.takeAll().count == 1)
         client.clear()
         client.acknowledge(number)
-        #expect(client.actions == [])
+        #expect(client.sent == [])
     }
 
     @Test("when the session may be new, only DUP makes a message a redelivery")

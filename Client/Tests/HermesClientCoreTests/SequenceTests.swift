@@ -85,6 +85,114 @@ struct SequenceTests {
         #expect(client.lost == [])
     }
 
+    @Test("a hole that a kill comes between is told after it, though nothing follows, and once")
+    func lossAcrossKill() throws {
+        var client = try Driver()
+        client.connect()
+        client.deliver("a/1", "a/4")
+        client = try client.restarted()
+        client.connect(sessionPresent: true)
+        client.pass(5_000)
+        #expect(client.lost == [2...3])
+        client = try client.restarted()
+        client.connect(sessionPresent: true)
+        client.pass(20_000)
+        #expect(client.lost == [])
+        #expect(client.machine.counters.losses == 2)
+    }
+
+    @Test(
+        "a loss among messages that the app had not acknowledged at a kill is told once",
+        arguments: [true, false])
+    func lossOfUnacknowledged(hasBaseline: Bool) throws {
+        var client = try Driver()
+        client.connect()
+        if hasBaseline { client.deliver("a/1") }
+        func bring(_ client: inout Driver) {
+            for (index, text) in ["a/2", "a/5"].enumerated() {
+                client.receive(
+                    Packets.publish(.init(text: text), identifier: UInt16(100 + index)))
+            }
+        }
+        bring(&client)
+        client.pass(5_000)
+        #expect(client.lost == [3...4])
+        client = try client.restarted()
+        client.connect(sessionPresent: true)
+        bring(&client)
+        #expect(client.takeAll().count == 2)
+        client.pass(20_000)
+        #expect(client.lost == [])
+    }
+
+    @Test(
+        "unsubscribing and subscribing again is a new baseline, also across a kill",
+        arguments: [0, 1, 2])
+    func resubscribed(killAt: Int) throws {
+        var client = try Driver.subscribed(to: "t")
+        client.deliver("a/1", "a/2")
+        client.unsubscribe("t")
+        client.answerSubscription()
+        if killAt == 1 {
+            client = try client.restarted()
+            client.connect(sessionPresent: true)
+        }
+        try client.subscribe("t")
+        client.answerSubscription()
+        if killAt == 2 {
+            client = try client.restarted()
+            client.connect(sessionPresent: true)
+        }
+        client.deliver("a/10", "a/11", "a/13")
+        client.pass(20_000)
+        #expect(client.lost == [12...12])
+        #expect(try client.restarted().machine.stored == client.machine.stored)
+    }
+
+    @Test("a subscription that ends leaves the channels of another one alone")
+    func otherChannel() throws {
+        var client = try Driver.subscribed(to: "t")
+        client.deliver("a/1")
+        try client.subscribe("u")
+        client.answerSubscription()
+        client.unsubscribe("u")
+        client.answerSubscription()
+        client.deliver("a/3")
+        client.pass(20_000)
+        #expect(client.lost == [2...2])
+    }
+
+    @Test("a subscription that brings a part only counts no losses, and tells duplicates")
+    func uncounted() throws {
+        var client = try Driver()
+        client.connect()
+        try client.call { machine, moment throws(SubscriptionError) in
+            try machine.subscribe(
+                Array("$share/g/t".utf8), qos: .atLeastOnce, countsLosses: false, at: moment)
+        }
+        client.answerSubscription()
+        #expect(client.deliver("a/1", "a/5", "a/1", "a/9") == ["a/1", "a/5", "a/9"])
+        client.pass(20_000)
+        #expect(client.lost == [])
+        client = try client.restarted()
+        client.connect(sessionPresent: true)
+        client.deliver("a/20")
+        client.pass(20_000)
+        #expect(client.lost == [])
+    }
+
+    @Test(
+        "topics and filters",
+        arguments: [
+            ("a/b", "a/b", true), ("a/+", "a/b", true), ("a/#", "a", true), ("#", "a/b", true),
+            ("+/b", "a/b", true), ("a/+", "a/b/c", false), ("a", "a/b", false),
+            ("a/b/+", "a/b", false), ("+", "$SYS", false), ("#", "$SYS/x", false),
+            ("$share/g/a/#", "a/b", true), ("$share/g/a/#", "b", false), ("+/+", "/", true),
+        ])
+    func matches(filter: String, topic: String, matches: Bool) {
+        #expect(TopicMatch.covers(Array(filter.utf8), Array(topic.utf8)) == matches)
+    }
+
     @Test("a loss is told before that is stored, or a kill between would hide it")
     func lossBeforeStore() throws {
         var client = try Driver()

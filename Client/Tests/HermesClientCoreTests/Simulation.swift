@@ -206,7 +206,7 @@ struct Simulation {
             try move(all: true)
             try appWorks(all: true)
             let isDone =
-                broker.isIdle && client.stored.outbox.messages.isEmpty
+                broker.isIdle && client.stored.outbox.count == 0
                 && held.isEmpty && toClient.isEmpty && toBroker.isEmpty
                 && client.stored.subscriptions.all.allSatisfy { $0.state.isGranted }
             if isDone { return }

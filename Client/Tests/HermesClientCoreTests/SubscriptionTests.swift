@@ -110,13 +110,13 @@ struct SubscriptionTests {
     @Test("a refused renewal is told, kept, and tried again on the next connection only")
     func refusedRenewal() throws {
         var client = try Driver.subscribed(to: "a")
-        client.transportClosed()
+        client.transportClosed(.networkFailure)
         client.connect(sessionPresent: false)
         client.clear()
         try client.subscribe("b")
         client.connectionAnswersRenewal(code: 0x80)
         #expect(client.events == [.renewalRefused(filter: .init(text: "a"))])
-        client.transportClosed()
+        client.transportClosed(.networkFailure)
         client.clear()
         client.connect(sessionPresent: true)
         guard case .subscribe(_, let filters)? = client.sent.last else {

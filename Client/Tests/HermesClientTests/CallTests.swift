@@ -1,6 +1,8 @@
 import Foundation
-import HermesClient
+import NIOConcurrencyHelpers
 import Testing
+
+@testable import HermesClient
 
 @Suite("Calls and their errors", .timeLimit(.minutes(2)))
 struct CallTests {
@@ -26,8 +28,11 @@ struct CallTests {
 
     @Test("a cancelled task stops waiting, and what it asked for stays")
     func cancelledCalls() async throws {
-        let broker = try await TestBroker()
+        let folder = TestFolder()
+        var broker = try await TestBroker(folder: folder)
         let client = try HermesClient.of(broker)
+        broker.stop()
+        client.start()
         let subscribing = Task { try await client.subscribe("news", qos: .atLeastOnce) }
         let receipt = try await client.publish(.init(topic: "else", text: "1"))
         let waiting = Task { try await receipt.acknowledged }
@@ -36,7 +41,8 @@ struct CallTests {
             waiting.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
         }
-        client.start()
+        broker = try await TestBroker(port: broker.port, folder: folder)
+        client.reconnectNow()
         try await receipt.acknowledged
         _ = try await client.publish(.init(topic: "news", text: "kept"))
         #expect(await client.take(1).map(\.text) == ["kept"])
@@ -57,8 +63,12 @@ struct CallTests {
             return false
         }
         let ended = Task {
-            await #expect(throws: HermesClientError.stopped) { try await subscribing.value }
-            await #expect(throws: HermesClientError.stopped) { try await waiting.value }
+            await #expect(throws: HermesClientError.stopped(.requested)) {
+                try await subscribing.value
+            }
+            await #expect(throws: HermesClientError.stopped(.requested)) {
+                try await waiting.value
+            }
             return true
         }
         // A task may begin to wait only after the first of these.
@@ -71,6 +81,172 @@ struct CallTests {
         #expect(await ended.value)
         stops.cancel()
         await stops.value
+    }
+
+    @Test("calls throw the reason for which the client is stopped, and go on after start()")
+    func stoppedReasons() async throws {
+        let folder = TestFolder()
+        try "phone:wrong".write(
+            toFile: folder.path + "/passwords", atomically: true, encoding: .utf8)
+        let broker = try await TestBroker(folder: folder, ["allow_anonymous false"])
+        let client = try HermesClient.of(
+            broker, credentials: .fixed(userName: "phone", password: "wrong"))
+        await #expect(throws: HermesClientError.stopped(.notStarted)) {
+            try await client.subscribe("news", qos: .atLeastOnce)
+        }
+        let receipt = try await client.publish(.init(topic: "a", text: "1"))
+        await #expect(throws: HermesClientError.stopped(.notStarted)) {
+            try await receipt.acknowledged
+        }
+        client.start()
+        // They begin to wait before or after the refusal, and throw in both cases.
+        await #expect(throws: HermesClientError.stopped(.credentialsRefused)) {
+            try await receipt.acknowledged
+        }
+        await #expect(throws: HermesClientError.stopped(.credentialsRefused)) {
+            try await client.subscribe("news", qos: .atLeastOnce)
+        }
+        await #expect(throws: HermesClientError.stopped(.credentialsRefused)) {
+            try await client.unsubscribe("news")
+        }
+        await client.stop()
+        await #expect(throws: HermesClientError.stopped(.requested)) {
+            try await client.subscribe("news", qos: .atLeastOnce)
+        }
+        await #expect(throws: HermesClientError.stopped(.requested)) {
+            try await receipt.acknowledged
+        }
+        let letIn = try await TestBroker()
+        let other = try HermesClient.of(letIn)
+        let early = try await other.publish(.init(topic: "a", text: "1"))
+        other.start()
+        try await early.acknowledged
+        await other.stop()
+    }
+
+    @Test("a dead address beside a live one", arguments: 0..<4)
+    func deadAddress(round: Int) async throws {
+        let dead = try await TestBroker()
+        dead.stop()
+        let broker = try await TestBroker()
+        let client = try HermesClient(
+            .init(
+                [.plain("127.0.0.1", port: dead.port), .plain("127.0.0.1", port: broker.port)],
+                clientID: "phone", storage: .none))
+        client.start()
+        try await client.connected()
+        #expect(client.state == .connected(sessionPresent: false))
+        await client.stop()
+        let alone = try HermesClient(
+            .init(.plain("127.0.0.1", port: dead.port), clientID: "phone", storage: .none))
+        alone.start()
+        try await wait {
+            if case .waiting(_, .retrying, let cause?) = alone.state {
+                return cause.kind == .connectionRefused
+            }
+            return false
+        }
+        await alone.stop()
+        #expect(throws: HermesClientError.self) {
+            try HermesClient(.init([], clientID: "phone", storage: .none))
+        }
+    }
+
+    @Test("the background ends though the foreground follows at once, and the last call counts")
+    func backgroundAndForeground() async throws {
+        let broker = try await TestBroker()
+        let client = try HermesClient.of(broker)
+        client.start()
+        for _ in 0..<10 {
+            try await client.connected()
+            let closed = NIOLockedValueBox(false)
+            client.enteredBackground { closed.withLockedValue { $0 = true } }
+            client.enteredForeground()
+            try await wait { closed.withLockedValue { $0 } }
+        }
+        try await client.connected()
+        await client.stop()
+    }
+
+    @Test("a wake-up returns when the app comes into the foreground")
+    func wakeUp() async throws {
+        let broker = try await TestBroker()
+        let client = try HermesClient.of(broker)
+        client.start()
+        try await client.connected()
+        await client.enteredBackground()
+        async let wake: Void = client.wokenByPush()
+        try await client.connected()
+        client.enteredForeground()
+        await wake
+        // In the foreground there is nothing to wait for.
+        await client.wokenByPush()
+        try await client.connected()
+        await client.stop()
+    }
+
+    #if os(Linux)
+        @Test("stop() leaves no socket behind that has not connected")
+        func halfOpenSockets() async throws {
+            let full = try FullListener()
+            let client = try HermesClient(
+                .init(.plain("127.0.0.1", port: full.port), clientID: "phone", storage: .none))
+            let before = try full.connecting()
+            client.start()
+            try await wait { try full.connecting() > before }
+            await client.stop()
+            #expect(try full.connecting() == before)
+        }
+    #endif
+
+    @Test("the log has states and events, a line each, with its level")
+    func log() async throws {
+        let broker = try await TestBroker()
+        let lines = NIOLockedValueBox<[HermesClient.LogLine]>([])
+        var configuration = HermesClient.Configuration(
+            .plain("127.0.0.1", port: broker.port), clientID: "phone", storage: .none)
+        configuration.log = { line in lines.withLockedValue { $0.append(line) } }
+        let client = try HermesClient(configuration)
+        client.start()
+        try await client.connected()
+        broker.stop()
+        try await wait { if case .waiting = client.state { true } else { false } }
+        await client.stop()
+        let told = lines.withLockedValue { $0 }
+        #expect(
+            told.prefix(3).map(\.message) == [
+                "state: connecting, try 1", "state: connected, with a new session",
+                "event: disconnected: the broker, or something between, closed the connection",
+            ])
+        #expect(told.prefix(3).map(\.level) == [.debug, .info, .info])
+        #expect(told.last?.message == "state: stopped, as asked")
+        let hostile = HermesClient.Event.renewalRefused(filter: "a\nb")
+        #expect("\(hostile)" == "the broker refused a\\u{a}b")
+    }
+
+    @Test("refused filters leave nothing behind")
+    func refusedFilters() async throws {
+        let broker = try await TestBroker()
+        let client = try HermesClient.of(broker)
+        for number in 0..<1_000 {
+            await #expect(throws: HermesClientError.self) {
+                try await client.subscribe("\(number)/#/", qos: .atLeastOnce)
+            }
+        }
+        #expect(try await client.engine.perform { $0.answers.count } == 0)
+    }
+
+    @Test("a discarded message's receipt says so")
+    func discarded() async throws {
+        let broker = try await TestBroker()
+        let client = try HermesClient.of(broker)
+        let receipt = try await client.publish(.init(topic: "a", text: "1"))
+        let waiting = try #require(await client.outbox().first)
+        #expect(waiting.message.topic == "a" && !waiting.isHeldBack)
+        #expect(await client.discard(waiting.id))
+        await #expect(throws: HermesClientError.discarded) { try await receipt.acknowledged }
+        #expect(await client.outbox().isEmpty)
+        #expect(await client.discard(waiting.id) == false)
     }
 
     @Test("what cannot be right is an error at the call, which says what is needed")

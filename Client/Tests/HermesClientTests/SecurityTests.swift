@@ -1,6 +1,9 @@
 import Foundation
-import HermesClient
+import NIOConcurrencyHelpers
 import Testing
+
+@testable import HermesClient
+@testable import HermesClientCore
 
 @Suite("TLS and credentials", .timeLimit(.minutes(2)))
 struct SecurityTests {
@@ -51,7 +54,9 @@ struct SecurityTests {
         let outcome = await withTaskGroup(of: String?.self) { group in
             group.addTask { (try? await client.connected()).map { _ in "connected" } }
             group.addTask {
-                for await case .dropped(let reason) in client.events { return reason }
+                for await case .dropped(let cause) in client.events {
+                    return cause.description
+                }
                 return nil
             }
             let first = await group.next() ?? nil
@@ -126,10 +131,39 @@ struct SecurityTests {
             broker, credentials: .refreshed { throw CancellationError() })
         failing.start()
         try await wait {
-            if case .waiting(_, .retrying) = failing.state { return true }
+            if case .waiting(_, .retrying, _) = failing.state { return true }
             return false
         }
         await failing.stop()
+    }
+
+    @Test("the late answer to a question of before stop() logs nobody in")
+    func lateAnswer() async throws {
+        let broker = try await TestBroker()
+        let questions = NIOLockedValueBox(0)
+        let answered = NIOLockedValueBox(false)
+        let client = try HermesClient.of(
+            broker,
+            credentials: .refreshed {
+                let number = questions.withLockedValue { number in
+                    number += 1
+                    return number
+                }
+                guard number == 1 else { return .init(userName: "v", password: "") }
+                // An app's code that does not look at its task.
+                while questions.withLockedValue({ $0 }) < 2 { await Task.yield() }
+                defer { answered.withLockedValue { $0 = true } }
+                return .init(userName: "u", password: "")
+            })
+        client.start()
+        try await wait { questions.withLockedValue { $0 } == 1 }
+        await client.stop()
+        client.start()
+        try await client.connected()
+        try await wait { answered.withLockedValue { $0 } }
+        let user = try await client.engine.perform { $0.machine.credentials?.userName }
+        #expect(user == Array("v".utf8))
+        await client.stop()
     }
 
     @Test("stop() cancels the task that asks for credentials")

@@ -11,7 +11,7 @@ struct StreamTests {
         try await client.subscribe("news/#", qos: .atLeastOnce)
         let texts = (0..<200).map { "message \($0)" }
         for text in texts { _ = try await client.publish(.init(topic: "news/1", text: text)) }
-        try await wait { await client.statistics().received >= 20 }
+        try await wait { await client.recentMessages().count >= 20 }
         #expect(await client.take(200).map(\.text) == texts)
         await client.stop()
     }
@@ -36,7 +36,7 @@ struct StreamTests {
         let client = try HermesClient.of(broker, storage: .file(folder.path + "/log"))
         client.start()
         #expect(try await client.connected())
-        try await wait { await client.statistics().received >= 20 }
+        try await wait { await client.recentMessages().count >= 20 }
         #expect(await client.take(50).map(\.text) == (0..<50).map(String.init))
         await client.stop()
     }
@@ -84,6 +84,29 @@ struct StreamTests {
             return try await group.reduce(into: []) { $0 += $1 }
         }
         #expect(taken.compactMap(Int.init).sorted() == Array(0..<400))
+    }
+
+    @Test("parts of an app look at the messages of a filter, each at all of them")
+    func observers() async throws {
+        let broker = try await TestBroker()
+        let client = try HermesClient.of(broker)
+        client.start()
+        try await client.subscribe("a/#", qos: .atLeastOnce)
+        let loops = [client.messages(matching: "a/+"), client.messages(matching: "a/2")].map {
+            $0.makeAsyncIterator()
+        }
+        for number in 1...3 {
+            _ = try await client.publish(.init(topic: "a/\(number)", text: "\(number)"))
+        }
+        #expect(await client.take(3).map(\.text) == ["1", "2", "3"])
+        await client.stop()
+        var texts: [[String]] = []
+        for loop in loops {
+            var seen: [String] = []
+            while let message = await loop.next() { seen.append(message.text) }
+            texts.append(seen)
+        }
+        #expect(texts == [["1", "2", "3"], ["2"]])
     }
 
     @Test("stop() ends every loop, behind the state that tells of it; start() begins anew")

@@ -3,7 +3,7 @@ import Credentials
 import PlainText
 import Synchronization
 
-/// Holds callers to the bounds of their tokens, on every route that publishes.
+/// Holds callers to the bounds of their tokens, on every route.
 final class PublishBounds: Sendable {
     /// Rates that are remembered at a time: more than there are tokens.
     private static let maximumRates = 2 * TokenFile.maximumCount
@@ -16,35 +16,81 @@ final class PublishBounds: Sendable {
         self.counters = counters
     }
 
+    /// Refuses a token that is bound to topics on a route that concerns none.
+    ///
+    /// - Throws: ``Problem`` (403).
+    func admit(_ caller: Caller?, to route: Route) throws(Problem) {
+        guard let caller, case .scope(_, let topics, _) = route.access else { return }
+        switch topics {
+        case .checked, .filtered, .untouched: return
+        case .refused: break
+        }
+        guard !caller.bounds.topics.isEmpty else { return }
+        counters.count(.topicNotAllowed)
+        throw Self.boundToken(caller)
+    }
+
+    /// Counts a request, on a route that says so.
+    ///
+    /// - Throws: ``Problem`` (429) above the rate of the caller's token.
+    func charge(_ caller: Caller?, for route: Route) throws(Problem) {
+        guard case .scope(_, _, let rate) = route.access else { return }
+        switch rate {
+        case .messages, .untouched: return
+        case .requests: break
+        }
+        if let problem = charge(caller) { throw problem }
+    }
+
+    private static func boundToken(_ caller: Caller) -> Problem {
+        Problem(
+            .boundToken,
+            "The token \"\(caller.name)\" is bound to topics, and this request concerns what lies "
+                + "on none, such as clients, devices or tags.",
+            fix: "Use a token without topics; hermesctl tokens create NAME --scope SCOPE makes one."
+        )
+    }
+
+    /// - Throws: ``Problem`` (403) for a topic name outside the filters of the caller's token.
+    func allow(_ topic: [UInt8], for caller: Caller?) throws(Problem) {
+        guard let caller, !caller.bounds.allow(topic) else { return }
+        counters.count(.topicNotAllowed)
+        let topics = caller.bounds.topics.map { "\"\($0.text.visible())\"" }
+            .joined(separator: ", ")
+        throw Problem(
+            .topicNotAllowed,
+            "The token \"\(caller.name)\" is bound to \(topics); the topic name is "
+                + "\"\(String(decoding: topic, as: UTF8.self).visible())\".",
+            field: "topic",
+            fix: "Use a topic that one of them matches, or a token with other topics; "
+                + "hermesctl tokens create NAME --topics FILTER makes one.")
+    }
+
+    /// True when the caller's token has a rate.
+    func hasRate(_ caller: Caller?) -> Bool { caller?.bounds.rate != nil }
+
     /// Counts one message against the caller's rate.
     ///
-    /// - Throws: ``Problem``: 403 for a topic name outside the token's filters, 429 above its rate.
-    func admit(
-        _ publication: Publication, of caller: Caller?, at now: ContinuousClock.Instant = .now
-    ) throws(Problem) {
-        guard let caller, caller.bounds != .none else { return }
-        let bounds = caller.bounds
-        guard bounds.allow(publication.topic) else {
-            counters.count(.topicNotAllowed)
-            let topics = bounds.topics.map { "\"\($0.text.visible())\"" }.joined(separator: ", ")
-            let topic = String(decoding: publication.topic, as: UTF8.self)
-            throw Problem(
-                .topicNotAllowed,
-                "The token \"\(caller.name)\" may publish to \(topics); the topic name is "
-                    + "\"\(topic.visible())\".",
-                field: "topic",
-                fix:
-                    "Publish to a topic that one of them matches, or use a token with other topics; "
-                    + "hermesctl tokens create NAME --topics FILTER makes one.")
-        }
-        guard let rate = bounds.rate, let seconds = charge(caller.name, rate, now) else { return }
+    /// - Returns: Why it may not be published now; `nil` if it may.
+    func charge(_ caller: Caller?, at now: ContinuousClock.Instant = .now) -> Problem? {
+        guard let caller, let rate = caller.bounds.rate,
+            let seconds = charge(caller.name, rate, now)
+        else { return nil }
         counters.count(.rateExceeded)
-        throw Problem(
+        return Problem(
             .rateExceeded,
             "The token \"\(caller.name)\" may publish \(rate) messages, and has done so.",
-            fix: "Send the message again after the seconds named in Retry-After (\(seconds)), and "
-                + "fewer of them.",
+            fix: "Send this again after \(seconds) s, and fewer of them.",
             headers: [.retryAfter: "\(seconds)"])
+    }
+
+    /// Gives back what ``charge(_:at:)`` took, for a message that turned out to be a repeat.
+    func refund(_ caller: Caller?, at now: ContinuousClock.Instant = .now) {
+        guard let caller, let rate = caller.bounds.rate else { return }
+        wholeAgain.withLock { wholeAgain in
+            guard let whole = wholeAgain[caller.name] else { return }
+            wholeAgain[caller.name] = max(now, whole - rate.period / rate.count)
+        }
     }
 
     /// - Returns: Seconds until one more message may be published; `nil` if it may be at once.

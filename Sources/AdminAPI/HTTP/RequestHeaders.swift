@@ -54,7 +54,7 @@ struct RequestHeaders {
     ///   or many.
     func idempotencyKey(for route: Route) throws(Problem) -> String? {
         guard let key = idempotencyKey else { return nil }
-        guard route.access == .scope(.publish), route.body != .lines else {
+        guard route.publishesMessages, route.body != .lines else {
             throw Problem(
                 .unsupportedHeader, "The header Idempotency-Key is not honoured here.",
                 field: "Idempotency-Key",

@@ -6,7 +6,7 @@ extension Route {
     /// client leaves, its token loses its validity, or the broker stops.
     static func events(_ feed: SnapshotFeed) -> Route {
         Route(
-            method: .get, path: "/v1/events", access: .scope(.read), isStream: true
+            method: .get, path: "/v1/events", access: .reading(.untouched), isStream: true
         ) { request throws(Problem) in
             guard let admitAgain = request.admitAgain else {
                 preconditionFailure("/v1/events got nothing that checks its token again")

@@ -11,7 +11,7 @@ struct AccessRuleRoutes: Sendable {
     var routes: [Route] { [show, replace] }
 
     private var show: Route {
-        Route(method: .get, path: "/v1/access-rules", access: .scope(.admin)) {
+        Route(method: .get, path: "/v1/access-rules", access: .admin) {
             _ throws(Problem) in
             let text = try await existingFile().text()
             return Response(
@@ -23,7 +23,7 @@ struct AccessRuleRoutes: Sendable {
 
     private var replace: Route {
         var route = Route(
-            method: .put, path: "/v1/access-rules", access: .scope(.admin), body: .raw
+            method: .put, path: "/v1/access-rules", access: .admin, body: .raw
         ) { request throws(Problem) in
             let (text, count) = try await existingFile().replace(
                 with: request.body, ifMatch: request.ifMatch.map(Self.tags))

@@ -10,7 +10,7 @@ struct ArrivalRoutes: Sendable {
 
     private var arrivals: Route {
         Route(
-            method: .get, path: "/v1/arrivals", access: .scope(.read),
+            method: .get, path: "/v1/arrivals", access: .reading(.refused),
             query: ["client_id", "losses", "limit", "cursor"]
         ) { request throws(Problem) in
             let withLosses = try request.query.bool("losses") ?? false
@@ -36,7 +36,7 @@ struct ArrivalRoutes: Sendable {
     }
 
     private var lostConnections: Route {
-        Route(method: .get, path: "/v1/lost-connections", access: .scope(.read)) {
+        Route(method: .get, path: "/v1/lost-connections", access: .reading(.untouched)) {
             _ throws(Problem) in
             let figures: BrokerFigures = try await broker.ask { .figures($0) }
             return try Response.json(LostConnectionList(figures.lostConnections))

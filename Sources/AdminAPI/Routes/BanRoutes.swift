@@ -29,7 +29,7 @@ struct BanRoutes: Sendable {
 
     private var list: Route {
         Route(
-            method: .get, path: "/v1/bans", access: .scope(.read), query: ["limit", "cursor"]
+            method: .get, path: "/v1/bans", access: .reading(.refused), query: ["limit", "cursor"]
         ) { request throws(Problem) in
             let time = now()
             let bans = try existingBook().table.bans.filter { !$0.isExpired(atMs: time) }
@@ -44,7 +44,7 @@ struct BanRoutes: Sendable {
     }
 
     private var add: Route {
-        Route(method: .post, path: "/v1/bans", access: .scope(.admin), body: .json) {
+        Route(method: .post, path: "/v1/bans", access: .admin, body: .json) {
             request throws(Problem) in
             let fields = try JSONFields(try request.json(), known: Self.fields)
             let target = try Self.target(fields)
@@ -73,7 +73,7 @@ struct BanRoutes: Sendable {
     }
 
     private var lift: Route {
-        Route(method: .delete, path: "/v1/bans/{id}", access: .scope(.admin)) {
+        Route(method: .delete, path: "/v1/bans/{id}", access: .admin) {
             request throws(Problem) in
             let text = request.parameter("id")
             let time = now()

@@ -5,7 +5,8 @@ extension Route {
     /// A route that carries out what each line asks for (NDJSON), and answers with a line for each.
     static func batch(_ path: String, _ publisher: Publisher, _ work: some BatchWork) -> Route {
         Route(
-            method: .post, path: path, access: .scope(.publish), body: .lines
+            method: .post, path: path, access: .scope(.publish, topics: .checked, rate: .messages),
+            body: .lines
         ) { request throws(Problem) in
             guard let stream = request.stream else {
                 preconditionFailure("\(path) got no lines to read")

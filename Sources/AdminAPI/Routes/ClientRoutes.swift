@@ -16,7 +16,7 @@ struct ClientRoutes: Sendable {
 
     private var list: Route {
         Route(
-            method: .get, path: "/v1/clients", access: .scope(.read),
+            method: .get, path: "/v1/clients", access: .reading(.refused),
             query: [
                 "connected", "prefix", "user_name", "address", "protocol", "before_ms", "from_ms",
                 "sort", "limit", "cursor",
@@ -55,14 +55,14 @@ struct ClientRoutes: Sendable {
     }
 
     private var show: Route {
-        Route(method: .get, path: "/v1/clients/{id}", access: .scope(.read)) {
+        Route(method: .get, path: "/v1/clients/{id}", access: .reading(.refused)) {
             request throws(Problem) in
             try Response.json(try await detail(of: request.parameter("id")))
         }
     }
 
     private var history: Route {
-        Route(method: .get, path: "/v1/clients/{id}/history", access: .scope(.read)) {
+        Route(method: .get, path: "/v1/clients/{id}/history", access: .reading(.refused)) {
             request throws(Problem) in
             let clientID = request.parameter("id")
             _ = try ClientIdentifierText(clientID, field: "id")
@@ -74,7 +74,7 @@ struct ClientRoutes: Sendable {
     }
 
     private var disconnect: Route {
-        Route(method: .delete, path: "/v1/clients/{id}", access: .scope(.admin)) {
+        Route(method: .delete, path: "/v1/clients/{id}", access: .admin) {
             request throws(Problem) in
             let clientID = request.parameter("id")
             let disconnected: Bool = try await broker.ask { .disconnect(clientID, $0) }
@@ -86,7 +86,7 @@ struct ClientRoutes: Sendable {
     }
 
     private var endSession: Route {
-        Route(method: .delete, path: "/v1/clients/{id}/session", access: .scope(.admin)) {
+        Route(method: .delete, path: "/v1/clients/{id}/session", access: .admin) {
             request throws(Problem) in
             let clientID = request.parameter("id")
             let ended: Bool = try await broker.ask { .endSession(clientID: clientID, $0) }

@@ -25,13 +25,13 @@ struct ConfigurationRoutes: Sendable {
     var routes: [Route] { [show, change] }
 
     private var show: Route {
-        Route(method: .get, path: "/v1/config", access: .scope(.read)) { _ throws(Problem) in
+        Route(method: .get, path: "/v1/config", access: .reading(.untouched)) { _ throws(Problem) in
             try Response.json(ConfiguredSettings(settings: control.settings))
         }
     }
 
     private var change: Route {
-        Route(method: .patch, path: "/v1/config", access: .scope(.admin), body: .json) {
+        Route(method: .patch, path: "/v1/config", access: .admin, body: .json) {
             request throws(Problem) in
             let values = try Self.values(try request.json())
             let problems = control.change(values)

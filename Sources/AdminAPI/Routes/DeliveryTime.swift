@@ -48,16 +48,16 @@ enum DeliveryTime {
 }
 
 extension JSONFields {
-    /// `deliver_at` or `deliver_in_s` as the caller gave it; `nil` without both.
-    func deliveryText() throws(Problem) -> String? {
-        if let text = try string("deliver_at") { return text }
-        return try integer("deliver_in_s", in: 0...DeliveryTime.mostSeconds).map { "in \($0) s" }
-    }
-
-    /// `deliver_at` or `deliver_in_s` as UNIX time in milliseconds; `nil` without both.
-    func deliveryTime(now: Int64) throws(Problem) -> Int64? {
+    /// `deliver_at` or `deliver_in_s`; `nil` without both.
+    ///
+    /// - Throws: ``Problem`` for text that is no time, and for both at once.
+    func delivery(now: Int64) throws(Problem) -> AskedDelivery? {
         let seconds = try integer("deliver_in_s", in: 0...DeliveryTime.mostSeconds)
-        guard let text = try string("deliver_at") else { return seconds.map { now + $0 * 1_000 } }
+        guard let text = try string("deliver_at") else {
+            return seconds.map {
+                AskedDelivery(atMs: now + $0 * 1_000, meaning: "in \($0) s", obstacle: nil)
+            }
+        }
         guard seconds == nil else {
             throw wrong("deliver_at", "and deliver_in_s are both given", fix: "Give one of them.")
         }
@@ -67,16 +67,34 @@ extension JSONFields {
                 "is \"\(text.visible())\"; it must be a date and time with an offset (RFC 3339)",
                 fix: "Write it like 2026-11-23T09:00:00+08:00 or 2026-11-23T01:00:00Z.")
         }
-        guard time >= now - DeliveryTime.pastMs else {
-            throw wrong(
-                "deliver_at", "is \"\(text.visible())\", which is more than 60 seconds ago",
+        return AskedDelivery(
+            atMs: time, meaning: "at \(time)", obstacle: obstacle(to: time, text, now))
+    }
+
+    /// Why nothing new can be delivered at a time.
+    private func obstacle(to time: Int64, _ text: String, _ now: Int64) -> Problem? {
+        if time < now - DeliveryTime.pastMs {
+            return wrong(
+                "deliver_at",
+                "is \"\(text.visible())\", which is more than 60 seconds ago",
                 fix: "Give a later time, or leave it out to publish at once.")
         }
-        guard time <= now + DeliveryTime.mostSeconds * 1_000 else {
-            throw wrong(
+        if time > now + DeliveryTime.mostSeconds * 1_000 {
+            return wrong(
                 "deliver_at", "is \"\(text.visible())\", which is more than 366 days ahead",
                 fix: "Give an earlier time.")
         }
-        return time
+        return nil
     }
+}
+
+/// The time at which a caller wants a message to be delivered.
+struct AskedDelivery {
+    /// UNIX time in milliseconds.
+    var atMs: Int64
+    /// What was asked for, in one form for all that mean the same.
+    var meaning: String
+    /// Why nothing new can be delivered then. A repeat is answered all the same, for its message was
+    /// accepted in time.
+    var obstacle: Problem?
 }

@@ -18,7 +18,8 @@ struct DeviceRoutes: Sendable {
         })
 
     private var show: Route {
-        Route(method: .get, path: Self.path, access: .scope(.read)) { request throws(Problem) in
+        Route(method: .get, path: Self.path, access: .reading(.refused)) {
+            request throws(Problem) in
             let clientID = try Self.clientID(of: request)
             let device: DeviceDetail? = try await broker.ask { .device(clientID: clientID, $0) }
             guard let device else { throw try await missing(clientID) }
@@ -34,7 +35,10 @@ struct DeviceRoutes: Sendable {
     }
 
     private var register: Route {
-        Route(method: .put, path: Self.path, access: .scope(.publish), body: .json) {
+        Route(
+            method: .put, path: Self.path,
+            access: .scope(.publish, topics: .refused, rate: .requests), body: .json
+        ) {
             request throws(Problem) in
             let clientID = try Self.clientID(of: request)
             let device = try Self.device(try JSONFields(try request.json(), known: Self.fields))
@@ -49,7 +53,10 @@ struct DeviceRoutes: Sendable {
     }
 
     private var remove: Route {
-        Route(method: .delete, path: Self.path, access: .scope(.publish)) {
+        Route(
+            method: .delete, path: Self.path,
+            access: .scope(.publish, topics: .refused, rate: .requests)
+        ) {
             request throws(Problem) in
             let clientID = try Self.clientID(of: request)
             let wasThere: Bool = try await broker.ask {
@@ -62,7 +69,10 @@ struct DeviceRoutes: Sendable {
 
     /// Waits for the push service, at most some minutes.
     private var test: Route {
-        Route(method: .post, path: "\(Self.path)/test", access: .scope(.publish)) {
+        Route(
+            method: .post, path: "\(Self.path)/test",
+            access: .scope(.publish, topics: .refused, rate: .requests)
+        ) {
             request throws(Problem) in
             let clientID = try Self.clientID(of: request)
             let trial: WakeTrial? = try await broker.ask { .tryWake(clientID: clientID, $0) }
@@ -87,7 +97,8 @@ struct DeviceRoutes: Sendable {
 
     private var list: Route {
         Route(
-            method: .get, path: "/v1/devices", access: .scope(.read), query: ["limit", "cursor"]
+            method: .get, path: "/v1/devices", access: .reading(.refused),
+            query: ["limit", "cursor"]
         ) { request throws(Problem) in
             let (devices, next) = try await request.query.gather {
                 place, limit throws(Problem) -> ([DeviceDetail], String?) in
@@ -102,7 +113,7 @@ struct DeviceRoutes: Sendable {
     }
 
     private var status: Route {
-        Route(method: .get, path: "/v1/wakes", access: .scope(.read)) { _ throws(Problem) in
+        Route(method: .get, path: "/v1/wakes", access: .reading(.untouched)) { _ throws(Problem) in
             let figures: BrokerFigures = try await broker.ask { .figures($0) }
             return try Response.json(WakeStatus(figures, senders()))
         }

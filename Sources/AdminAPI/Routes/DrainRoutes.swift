@@ -11,14 +11,14 @@ struct DrainRoutes: Sendable {
     static let fields = JSONFields.Known([JSONFields.Name(canonical: "per_second")])
 
     private var status: Route {
-        Route(method: .get, path: "/v1/drain", access: .scope(.read)) { _ throws(Problem) in
+        Route(method: .get, path: "/v1/drain", access: .reading(.untouched)) { _ throws(Problem) in
             let status: DrainStatus = try await broker.ask { .drainStatus($0) }
             return try Response.json(status)
         }
     }
 
     private var start: Route {
-        Route(method: .post, path: "/v1/drain", access: .scope(.admin), body: .json) {
+        Route(method: .post, path: "/v1/drain", access: .admin, body: .json) {
             request throws(Problem) in
             let fields = try JSONFields(try request.json(), known: Self.fields)
             let range = Int64(DrainStatus.rates.lowerBound)...Int64(DrainStatus.rates.upperBound)
@@ -31,7 +31,7 @@ struct DrainRoutes: Sendable {
     }
 
     private var end: Route {
-        Route(method: .delete, path: "/v1/drain", access: .scope(.admin)) { _ throws(Problem) in
+        Route(method: .delete, path: "/v1/drain", access: .admin) { _ throws(Problem) in
             let end: DrainEnd = try await broker.ask { .endDrain($0) }
             switch end {
             case .ended(let status): return try Response.json(status)

@@ -11,7 +11,7 @@ struct LockoutRoutes: Sendable {
     var routes: [Route] { [list, clear] }
 
     private var list: Route {
-        Route(method: .get, path: "/v1/lockouts", access: .scope(.read)) { _ throws(Problem) in
+        Route(method: .get, path: "/v1/lockouts", access: .reading(.refused)) { _ throws(Problem) in
             let lockouts: [Lockout] = try await broker.ask { .lockouts($0) }
             return try Response.json(LockoutList(lockouts: lockouts))
         }
@@ -19,7 +19,7 @@ struct LockoutRoutes: Sendable {
 
     private var clear: Route {
         Route(
-            method: .delete, path: "/v1/lockouts", access: .scope(.admin), query: ["address"]
+            method: .delete, path: "/v1/lockouts", access: .admin, query: ["address"]
         ) { request throws(Problem) in
             let network = try Self.network(request.query)
             let cleared: Int = try await broker.ask { .clearLockouts(network, $0) }

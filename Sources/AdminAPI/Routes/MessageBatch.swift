@@ -5,6 +5,8 @@ import NIOCore
 struct PreparedMessage: BatchItem {
     var publication: Publication
     var id: MessageID
+    /// Why it cannot be published unless it was before; `nil` for nothing.
+    var obstacle: Problem?
 
     var byteCount: Int { publication.topic.count + publication.payload.count }
 }
@@ -28,17 +30,16 @@ struct MessageBatch: BatchWork {
 
     func carryOut(
         _ messages: [PreparedMessage], for caller: Caller?
-    ) async -> Result<[PublishOutcome], Problem> {
-        await publisher.publish(messages.map(\.publication), for: caller)
+    ) async -> [Result<PublishOutcome, Problem>] {
+        await publisher.publish(messages, for: caller)
     }
 
     func write(
-        _ outcomes: Result<[PublishOutcome], Problem>, _ index: Int, of message: PreparedMessage,
+        _ outcomes: [Result<PublishOutcome, Problem>], _ index: Int, of message: PreparedMessage,
         line: Int, to results: inout ByteBuffer
     ) {
         do throws(Problem) {
-            let outcome = try outcomes.get()[index]
-            results.write(try publisher.result(message.id, outcome), line: line)
+            results.write(try publisher.result(message.id, outcomes[index].get()), line: line)
         } catch {
             results.write(error, line: line)
         }

@@ -5,7 +5,8 @@ extension Route {
     /// `POST /v1/messages`: one message as JSON.
     static func message(_ publisher: Publisher, maximumTopicLevels: Int) -> Route {
         Route(
-            method: .post, path: "/v1/messages", access: .scope(.publish), body: .json
+            method: .post, path: "/v1/messages",
+            access: .scope(.publish, topics: .checked, rate: .messages), body: .json
         ) { request throws(Problem) in
             let fields = try JSONFields(try request.json(), known: messageFields)
             let message = try message(
@@ -43,7 +44,8 @@ extension Route {
             expiresAtMs: publisher.expiry(inSeconds: seconds))
         let collapseKey = try fields.collapseKey()
         publication.collapseKey = collapseKey.map { CollapseKey.name($0, topic: topic.bytes) }
-        if let time = try fields.deliveryTime(now: publisher.now()) {
+        let delivery = try fields.delivery(now: publisher.now())
+        if let delivery {
             guard collapseKey == nil else {
                 throw fields.wrong(
                     "collapse_key", "is given, and so is a time of delivery",
@@ -51,15 +53,16 @@ extension Route {
             }
             publication.expiresAtMs = nil
             publication.schedule = MessageSchedule(
-                messageID: Array(id.text.utf8), deliverAtMs: time,
+                messageID: Array(id.text.utf8), deliverAtMs: delivery.atMs,
                 expiresInMs: (seconds ?? 0) * 1_000)
         }
         publication.wake = try fields.wake()
         publisher.follow(&publication, try fields.bool("receipts"), id)
         publication.identity = PublishIdentity(
             of: publication, expiresInSeconds: seconds, id: id, key: key, caller: caller,
-            delivery: try fields.deliveryText())
-        return PreparedMessage(publication: publication, id: id)
+            delivery: delivery?.meaning)
+        return PreparedMessage(
+            publication: publication, id: id, obstacle: delivery?.obstacle)
     }
 
     static let messageFields = JSONFields.Known(

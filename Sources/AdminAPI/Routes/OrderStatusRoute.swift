@@ -16,7 +16,7 @@ struct OrderStatusPublisher: Sendable {
     var route: Route {
         Route(
             method: .post, path: "/v1/orders/{orderId}/status",
-            access: .scope(.publish), body: .json
+            access: .scope(.publish, topics: .checked, rate: .messages), body: .json
         ) { request throws(Problem) in
             let fields = try JSONFields(try request.json(), known: Self.fields)
             let orderID = try identifier(request.parameter("orderId"), field: "orderId")

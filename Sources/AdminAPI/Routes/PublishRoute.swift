@@ -5,7 +5,8 @@ extension Route {
     /// `POST /v1/publish`: the body is the payload.
     static func publish(_ publisher: Publisher, maximumTopicLevels: Int) -> Route {
         Route(
-            method: .post, path: "/v1/publish", access: .scope(.publish), body: .raw,
+            method: .post, path: "/v1/publish",
+            access: .scope(.publish, topics: .checked, rate: .messages), body: .raw,
             query: [
                 "topic", "qos", "retain", "message_id", "expires_in_s", "receipts", "collapse_key",
                 "wake",

@@ -54,24 +54,105 @@ struct Publisher: Sendable {
         _ message: PreparedMessage, for caller: Caller?
     ) async throws(Problem) -> PublishResult {
         try check(message.publication, of: caller)
-        let outcome: PublishOutcome = try await broker.ask { .publish(message.publication, $0) }
+        let outcome = try await carryOut(message.publication, message.obstacle, for: caller) {
+            publication async throws(Problem) in
+            try await broker.ask { .publish(publication, $0) }
+        }
         note([outcome], of: caller)
         return try result(message.id, outcome)
     }
 
+    /// Has one message published within the caller's rate. A repeat is recognised before anything
+    /// else: it counts for no rate, and no obstacle keeps its answer back.
+    ///
+    /// - Parameters:
+    ///   - publication: The message, whose topic and size are checked.
+    ///   - obstacle: Why it cannot be published unless it was before; `nil` for nothing.
+    ///   - caller: The publisher.
+    ///   - send: Hands it to the data plane.
+    /// - Returns: The outcome.
+    /// - Throws: ``Problem``: the obstacle, 429 above the rate, or what `send` throws.
+    func carryOut(
+        _ publication: Publication, _ obstacle: Problem?, for caller: Caller?,
+        _ send: (Publication) async throws(Problem) -> PublishOutcome
+    ) async throws(Problem) -> PublishOutcome {
+        var publication = publication
+        guard let obstacle = obstacle ?? bounds.charge(caller) else {
+            let outcome = try await send(publication)
+            if case .repeated = outcome { bounds.refund(caller) }
+            return outcome
+        }
+        guard publication.identity != nil else { throw obstacle }
+        publication.isOnlyRepeated = true
+        let outcome = try await send(publication)
+        if outcome == .notRepeated { throw obstacle }
+        return outcome
+    }
+
     /// Publishes checked messages together, in order.
+    ///
+    /// The repeats of a caller with a rate are looked for first: they count for nothing, so that
+    /// sending everything again comes to those that are new.
     ///
     /// - Returns: An outcome for each, once all are stored.
     func publish(
-        _ group: [Publication], for caller: Caller?
-    ) async -> Result<[PublishOutcome], Problem> {
-        if group.isEmpty { return .success([]) }
+        _ messages: [PreparedMessage], for caller: Caller?
+    ) async -> [Result<PublishOutcome, Problem>] {
+        var group = MessageGroup(messages)
+        if bounds.hasRate(caller) {
+            let keyed = messages.indices.filter { messages[$0].publication.identity != nil }
+            await send(&group, keyed, onlyRepeats: true)
+            for index in messages.indices where group.outcomes[index] == nil {
+                if group.obstacles[index] == nil {
+                    group.obstacles[index] = bounds.charge(caller)
+                    group.isCharged[index] = group.obstacles[index] == nil
+                }
+            }
+        }
+        await send(&group, messages.indices.filter { group.outcomes[$0] == nil })
+        for index in messages.indices where group.isCharged[index] {
+            if case .success(.repeated) = group.outcomes[index] { bounds.refund(caller) }
+        }
+        let outcomes = group.outcomes.map { $0 ?? .failure(.unanswered) }
+        note(outcomes.compactMap { try? $0.get() }, of: caller)
+        return outcomes
+    }
+
+    /// Hands some messages of a group to the data plane, and takes their outcomes. Those with an
+    /// obstacle are only asked for as repeats, as all are with `onlyRepeats`, which leaves the
+    /// outcome of others open.
+    private func send(
+        _ group: inout MessageGroup, _ indices: [Int], onlyRepeats: Bool = false
+    ) async {
+        var sent: [Int] = []
+        var publications: [Publication] = []
+        for index in indices {
+            var publication = group.messages[index].publication
+            if onlyRepeats || group.obstacles[index] != nil {
+                guard publication.identity != nil else {
+                    group.outcomes[index] = group.obstacles[index].map { .failure($0) }
+                    continue
+                }
+                publication.isOnlyRepeated = true
+            }
+            sent.append(index)
+            publications.append(publication)
+        }
+        guard !sent.isEmpty else { return }
+        let handed = publications
         do throws(Problem) {
-            let outcomes: [PublishOutcome] = try await broker.ask { .publishGroup(group, $0) }
-            note(outcomes, of: caller)
-            return .success(outcomes)
+            let outcomes: [PublishOutcome] = try await broker.ask { .publishGroup(handed, $0) }
+            for (index, outcome) in zip(sent, outcomes) {
+                guard outcome == .notRepeated else {
+                    group.outcomes[index] = .success(outcome)
+                    continue
+                }
+                if !onlyRepeats, let obstacle = group.obstacles[index] {
+                    group.outcomes[index] = .failure(obstacle)
+                }
+            }
         } catch {
-            return .failure(error)
+            for index in sent { group.outcomes[index] = .failure(error) }
         }
     }
 
@@ -95,6 +176,7 @@ struct Publisher: Sendable {
             return PublishResult(
                 messageID: id.text, durability: durability, counts: counts, duplicate: true)
         case .keyReused: throw .keyReused
+        case .notRepeated: throw .unanswered
         case .keysAreOff: throw .keysAreOff
         case .receiptsAreOff: throw .receiptsAreOff
         case .scheduled(let time):
@@ -107,8 +189,8 @@ struct Publisher: Sendable {
         }
     }
 
-    /// Throws ``Problem`` when the message is too large for a packet, or outside the bounds of the
-    /// caller, whose rate it counts for.
+    /// Throws ``Problem`` when the message is too large for a packet, or its topic is none of the
+    /// caller's.
     func check(_ publication: Publication, of caller: Caller?) throws(Problem) {
         let packetBytes = Self.packetBytes(of: publication)
         guard packetBytes <= maximumPacketBytes else {
@@ -118,7 +200,7 @@ struct Publisher: Sendable {
                     + "the limit is \(maximumPacketBytes).",
                 fix: "Send a smaller payload, or raise limits.max_packet.")
         }
-        try bounds.admit(publication, of: caller)
+        try bounds.allow(publication.topic, for: caller)
     }
 
     /// Size of the largest packet for the message: fixed header, topic, packet identifier, payload
@@ -135,4 +217,28 @@ struct Publisher: Sendable {
             }
         return 1 + lengthBytes + remaining
     }
+}
+
+/// Messages of a batch on their way to the data plane.
+private struct MessageGroup {
+    let messages: [PreparedMessage]
+    var outcomes: [Result<PublishOutcome, Problem>?]
+    /// Why a message is not published unless it was before.
+    var obstacles: [Problem?]
+    /// True for those that were counted for the caller's rate.
+    var isCharged: [Bool]
+
+    init(_ messages: [PreparedMessage]) {
+        self.messages = messages
+        outcomes = Array(repeating: nil, count: messages.count)
+        obstacles = messages.map(\.obstacle)
+        isCharged = Array(repeating: false, count: messages.count)
+    }
+}
+
+extension Problem {
+    /// The data plane left a message out, which only a fault of the broker can cause.
+    fileprivate static let unanswered = Problem(
+        .internalError, "The broker has lost the outcome of this message.",
+        fix: "Send it again with the same key.")
 }

@@ -34,7 +34,7 @@ struct PushBatch: BatchWork {
         var outcomes: [Result<PushAccepted, Problem>] = []
         for order in orders {
             do throws(Problem) {
-                outcomes.append(.success(try await routes.store(order)))
+                outcomes.append(.success(try await routes.store(order, for: caller)))
             } catch {
                 outcomes.append(.failure(error))
             }

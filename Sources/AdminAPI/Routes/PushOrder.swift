@@ -8,6 +8,8 @@ struct PushOrder: Sendable {
     let insistsOnReceipts: Bool
     /// True when nothing is to be sent.
     let isDryRun: Bool
+    /// Why it cannot begin unless it did before; `nil` for nothing.
+    let obstacle: Problem?
 
     /// Longest time over which a push is spread, in seconds.
     static let mostSpreadSeconds: Int64 = 86_400
@@ -54,14 +56,16 @@ struct PushOrder: Sendable {
         publication.wake = try message.wake()
         let receipts = try message.bool("receipts")
         if receipts != false { publication.receiptID = Array(id.text.utf8) }
+        let delivery = try fields.delivery(now: publisher.now())
         publication.identity = PublishIdentity(
             of: publication, expiresInSeconds: seconds, id: id, key: key, caller: caller,
-            delivery: try fields.deliveryText(),
+            delivery: delivery?.meaning,
             push: target.digestParts + [Array("\(spread)".utf8)])
         request = PushRequest(
             publication: publication, pushID: Array(id.text.utf8), target: target,
-            deliverAtMs: try fields.deliveryTime(now: publisher.now()),
+            deliverAtMs: delivery?.atMs,
             expiresInMs: (seconds ?? 0) * 1_000, spreadMs: spread * 1_000)
+        obstacle = delivery?.obstacle
         insistsOnReceipts = receipts == true
         isDryRun = try fields.bool("dry_run") ?? false
     }

@@ -17,7 +17,8 @@ struct PushRoutes: Sendable {
 
     private var create: Route {
         Route(
-            method: .post, path: "/v1/pushes", access: .scope(.publish), body: .json
+            method: .post, path: "/v1/pushes",
+            access: .scope(.publish, topics: .checked, rate: .messages), body: .json
         ) { request throws(Problem) in
             let fields = try JSONFields(try request.json(), known: PushOrder.fields)
             let order = try PushOrder(
@@ -26,12 +27,15 @@ struct PushRoutes: Sendable {
                 caller: request.caller)
             try publisher.check(order.request.publication, of: request.caller)
             guard !order.isDryRun else {
+                if let obstacle = order.obstacle ?? publisher.bounds.charge(request.caller) {
+                    throw obstacle
+                }
                 let preview: PushPreview = try await publisher.broker.ask {
                     .previewPush(order.request.target, $0)
                 }
                 return try Response.json(preview)
             }
-            var response = try Response.json(try await store(order))
+            var response = try Response.json(try await store(order, for: request.caller))
             response.status = .accepted
             return response
         }
@@ -39,7 +43,8 @@ struct PushRoutes: Sendable {
 
     private var list: Route {
         Route(
-            method: .get, path: "/v1/pushes", access: .scope(.read), query: ["limit", "cursor"]
+            method: .get, path: "/v1/pushes", access: .reading(.filtered),
+            query: ["limit", "cursor"]
         ) { request throws(Problem) in
             let limit = try request.query.pageSize()
             let below = try request.query.integer("cursor", in: 0...Int64.max).map { UInt64($0) }
@@ -52,14 +57,17 @@ struct PushRoutes: Sendable {
     }
 
     private var show: Route {
-        Route(method: .get, path: "/v1/pushes/{id}", access: .scope(.read)) {
+        Route(method: .get, path: "/v1/pushes/{id}", access: .reading(.filtered)) {
             request throws(Problem) in
             try Response.json(try await status(of: request))
         }
     }
 
     private var cancel: Route {
-        Route(method: .delete, path: "/v1/pushes/{id}", access: .scope(.publish)) {
+        Route(
+            method: .delete, path: "/v1/pushes/{id}",
+            access: .scope(.publish, topics: .filtered, rate: .untouched)
+        ) {
             request throws(Problem) in
             let pushID = try await status(of: request).pushID
             let status: PushStatus? = try await publisher.broker.ask {
@@ -70,12 +78,18 @@ struct PushRoutes: Sendable {
         }
     }
 
-    func store(_ order: PushOrder) async throws(Problem) -> PushAccepted {
-        var outcome = try await store(order.request)
-        if outcome == .receiptsAreOff, !order.insistsOnReceipts {
+    func store(
+        _ order: PushOrder, for caller: Caller?
+    ) async throws(Problem) -> PushAccepted {
+        let outcome = try await publisher.carryOut(
+            order.request.publication, order.obstacle, for: caller
+        ) { publication async throws(Problem) in
             var request = order.request
+            request.publication = publication
+            let outcome = try await store(request)
+            guard outcome == .receiptsAreOff, !order.insistsOnReceipts else { return outcome }
             request.publication.receiptID = []
-            outcome = try await store(request)
+            return try await store(request)
         }
         if outcome == .alreadyScheduled { throw Problem.pushExists }
         if outcome == .tooManyScheduled { throw Problem.tooManyPushes }

@@ -50,12 +50,17 @@ extension PushTarget {
         return clients
     }
 
+    private static func inOrder(_ names: [[UInt8]]) -> [[UInt8]] {
+        names.sorted { $0.lexicographicallyPrecedes($1) }
+    }
+
     /// Parts for the digest by which a repeat is recognised.
     var digestParts: [[UInt8]] {
         switch self {
-        case .clients(let clients): return [Array("clients".utf8)] + clients
+        case .clients(let clients): return [Array("clients".utf8)] + Self.inOrder(clients)
         case .tags(let tags):
-            let lists = [tags.any, tags.all, tags.none]
+            // Sets: their order says nothing.
+            let lists = [tags.any, tags.all, tags.none].map { Self.inOrder($0) }
             let counts = lists.map { "\($0.count)" }.joined(separator: " ")
             return [Array("tags".utf8), Array(counts.utf8)] + lists.joined()
         }

@@ -10,7 +10,7 @@ struct QueueRoutes: Sendable {
 
     private var show: Route {
         Route(
-            method: .get, path: "/v1/clients/{id}/queue", access: .scope(.read),
+            method: .get, path: "/v1/clients/{id}/queue", access: .reading(.refused),
             query: ["limit", "cursor"]
         ) { request throws(Problem) in
             var query = QueueQuery(clientID: request.parameter("id"))
@@ -25,7 +25,7 @@ struct QueueRoutes: Sendable {
     }
 
     private var drop: Route {
-        Route(method: .delete, path: "/v1/clients/{id}/queue", access: .scope(.admin)) {
+        Route(method: .delete, path: "/v1/clients/{id}/queue", access: .admin) {
             request throws(Problem) in
             let clientID = request.parameter("id")
             guard let dropped = try await dropQueue(of: clientID) else {

@@ -6,7 +6,7 @@ import PlainText
 extension Route {
     /// `GET /v1/messages/{id}`: what became of a message that was published with receipts.
     static func receipt(_ broker: any BrokerControl) -> Route {
-        Route(method: .get, path: "/v1/messages/{id}", access: .scope(.read)) {
+        Route(method: .get, path: "/v1/messages/{id}", access: .reading(.filtered)) {
             request throws(Problem) in
             let messageID = request.parameter("id")
             let receipt: MessageReceipt? = try await broker.ask {

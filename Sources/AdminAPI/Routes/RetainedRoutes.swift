@@ -12,24 +12,28 @@ struct RetainedRoutes: Sendable {
 
     private var list: Route {
         Route(
-            method: .get, path: "/v1/retained", access: .scope(.read),
+            method: .get, path: "/v1/retained", access: .reading(.filtered),
             query: ["filter", "limit", "cursor"]
         ) { request throws(Problem) in
             let query = RetainedQuery(
                 filter: try Self.filter(request.query["filter"] ?? "#"),
                 limit: try request.query.pageSize(), cursor: try request.query.listCursor())
-            let page: RetainedPage = try await broker.ask { .retainedList(query, $0) }
+            var page: RetainedPage = try await broker.ask { .retainedList(query, $0) }
+            page.retained.removeAll { !request.maySee($0.topic) }
             return try Response.json(page)
         }
     }
 
     private var show: Route {
         Route(
-            method: .get, path: "/v1/retained/message", access: .scope(.read), query: ["topic"]
+            method: .get, path: "/v1/retained/message", access: .reading(.filtered),
+            query: ["topic"]
         ) { request throws(Problem) in
             let topic = try request.query.required("topic", example: "orders/1")
             let message: RetainedMessage? = try await broker.ask { .retained(topic: topic, $0) }
-            guard let message else { throw Problem.notRetained(topic) }
+            guard let message, request.maySee(topic) else {
+                throw Problem.notRetained(topic)
+            }
             let text = String(validating: message.payload, as: UTF8.self)
             return try Response.json(
                 RetainedModel(
@@ -41,7 +45,7 @@ struct RetainedRoutes: Sendable {
 
     private var remove: Route {
         Route(
-            method: .delete, path: "/v1/retained", access: .scope(.admin), query: ["topic"]
+            method: .delete, path: "/v1/retained", access: .admin, query: ["topic"]
         ) { request throws(Problem) in
             let topic = try request.query.required("topic", example: "orders/1")
             guard !topic.utf8.starts(with: "$SYS/".utf8) else {

@@ -3,12 +3,54 @@ import Hummingbird
 import PlainText
 import RequestText
 
-/// The callers that may use a route.
+/// The callers that may use a route, and what it does about the bounds of their tokens.
 enum RouteAccess: Sendable, Equatable {
     /// Anyone who reaches the listener.
     case open
     /// Callers with a token of that scope, and all callers on the Unix socket.
-    case scope(TokenScope)
+    case scope(TokenScope, topics: TopicBound, rate: RateBound)
+
+    /// For administrators, whose tokens nothing bounds.
+    static let admin = RouteAccess.scope(.admin, topics: .refused, rate: .untouched)
+
+    /// For callers that read, which counts against no rate.
+    static func reading(_ topics: TopicBound) -> RouteAccess {
+        .scope(.read, topics: topics, rate: .untouched)
+    }
+
+    /// `nil` for open routes.
+    var scope: TokenScope? {
+        switch self {
+        case .open: nil
+        case .scope(let scope, _, _): scope
+        }
+    }
+}
+
+/// What a route does about a caller whose token is bound to topics. The raw value is that of the
+/// OpenAPI document.
+enum TopicBound: String, Sendable {
+    /// The request names topics, and the handler asks for each whether it is among the token's.
+    case checked
+    /// What it shows or changes lies on topics; for those that are not the token's, the handler
+    /// answers as if there were nothing.
+    case filtered
+    /// It concerns what lies on no topic, such as a client, its session, its device or its tags, so
+    /// such a caller is refused before the handler.
+    case refused
+    /// It tells of the broker alone, and of no topic and no client.
+    case untouched
+}
+
+/// What a route counts against the rate of a caller's token. The raw value is that of the OpenAPI
+/// document.
+enum RateBound: String, Sendable {
+    /// Each message that is published; the handler counts them, and leaves repeats out.
+    case messages
+    /// Each request as one message, before the handler.
+    case requests
+    /// Nothing: it publishes no message and adds nothing that is kept.
+    case untouched
 }
 
 /// The body that a route expects.
@@ -38,10 +80,14 @@ struct Route: Sendable {
     var honoursIfMatch = false
     var handler: @Sendable (RouteRequest) async throws(Problem) -> Response
 
+    var publishesMessages: Bool {
+        if case .scope(_, _, rate: .messages) = access { true } else { false }
+    }
+
     /// True for what an operator wants to know the author of: every administrative request, and
     /// what changes or cancels something. Messages to publish are none.
     var isChange: Bool {
-        access == .scope(.admin) || method == .put || method == .patch || method == .delete
+        access.scope == .admin || method == .put || method == .patch || method == .delete
     }
 }
 

@@ -16,7 +16,8 @@ struct ScheduledRoutes: Sendable {
 
     private var list: Route {
         Route(
-            method: .get, path: "/v1/scheduled", access: .scope(.read), query: ["limit", "cursor"]
+            method: .get, path: "/v1/scheduled", access: .reading(.filtered),
+            query: ["limit", "cursor"]
         ) { request throws(Problem) in
             let limit = try request.query.pageSize()
             let place = try request.query.integer("cursor", in: 0...Int64(UInt32.max)) ?? 0
@@ -29,7 +30,7 @@ struct ScheduledRoutes: Sendable {
     }
 
     private var show: Route {
-        Route(method: .get, path: "/v1/scheduled/{id}", access: .scope(.read)) {
+        Route(method: .get, path: "/v1/scheduled/{id}", access: .reading(.filtered)) {
             request throws(Problem) in
             try Response.json(try await message(of: request))
         }
@@ -37,23 +38,28 @@ struct ScheduledRoutes: Sendable {
 
     private var move: Route {
         Route(
-            method: .patch, path: "/v1/scheduled/{id}", access: .scope(.publish), body: .json
+            method: .patch, path: "/v1/scheduled/{id}",
+            access: .scope(.publish, topics: .filtered, rate: .untouched), body: .json
         ) { request throws(Problem) in
             let fields = try JSONFields(try request.json(), known: Self.moveFields)
-            guard let time = try fields.deliveryTime(now: now()) else {
+            guard let delivery = try fields.delivery(now: now()) else {
                 throw Problem(
                     .invalidField, "Both deliver_at and deliver_in_s are missing.",
                     field: "deliver_at", fix: "Give one of them.")
             }
+            if let obstacle = delivery.obstacle { throw obstacle }
             var message = try await message(of: request)
-            try await change(message.messageID, .move(toMs: time))
-            message.deliverAtMs = time
+            try await change(message.messageID, .move(toMs: delivery.atMs))
+            message.deliverAtMs = delivery.atMs
             return try Response.json(message)
         }
     }
 
     private var cancel: Route {
-        Route(method: .delete, path: "/v1/scheduled/{id}", access: .scope(.publish)) {
+        Route(
+            method: .delete, path: "/v1/scheduled/{id}",
+            access: .scope(.publish, topics: .filtered, rate: .untouched)
+        ) {
             request throws(Problem) in
             let message = try await message(of: request)
             try await change(message.messageID, .cancel)

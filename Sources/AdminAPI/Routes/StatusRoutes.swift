@@ -46,7 +46,7 @@ struct StatusRoutes: Sendable {
     }
 
     private var status: Route {
-        Route(method: .get, path: "/v1/status", access: .scope(.read)) { _ throws(Problem) in
+        Route(method: .get, path: "/v1/status", access: .reading(.untouched)) { _ throws(Problem) in
             var status: BrokerStatus = try await broker.ask { .status($0) }
             status.store = broker.store
             status.webhook = webhook?()
@@ -58,7 +58,7 @@ struct StatusRoutes: Sendable {
     /// For Prometheus. Needs a token, like all information about this broker; one with the scope
     /// `read` is enough.
     private var metrics: Route {
-        Route(method: .get, path: "/metrics", access: .scope(.read)) { _ throws(Problem) in
+        Route(method: .get, path: "/metrics", access: .reading(.untouched)) { _ throws(Problem) in
             var figures: BrokerFigures = try await broker.ask { .figures($0) }
             figures.process = broker.process
             if let store = broker.store { figures.store = store }

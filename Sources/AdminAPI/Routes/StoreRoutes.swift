@@ -13,7 +13,7 @@ struct StoreRoutes: Sendable {
     var routes: [Route] { [acceptLoss, backup] }
 
     private var acceptLoss: Route {
-        Route(method: .post, path: "/v1/store/accept-loss", access: .scope(.admin)) {
+        Route(method: .post, path: "/v1/store/accept-loss", access: .admin) {
             _ throws(Problem) in
             try Response.json(AcceptLossResult(accepted: await broker.acceptLoss()))
         }
@@ -21,7 +21,7 @@ struct StoreRoutes: Sendable {
 
     /// Answers when the copy is complete; `GET /v1/status` shows the progress.
     private var backup: Route {
-        Route(method: .post, path: "/v1/backup", access: .scope(.admin), query: ["directory"]) {
+        Route(method: .post, path: "/v1/backup", access: .admin, query: ["directory"]) {
             request throws(Problem) in
             let directory = try request.query.required(
                 "directory", example: "/var/backups/hermes-1")

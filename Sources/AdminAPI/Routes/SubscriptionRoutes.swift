@@ -6,6 +6,7 @@ import PlainText
 /// Subscriptions of all clients, and whom a topic reaches.
 struct SubscriptionRoutes: Sendable {
     let broker: any BrokerControl
+    let bounds: PublishBounds
     let maximumTopicLevels: Int
 
     /// `GET /v1/subscriptions`, `GET /v1/receivers`.
@@ -13,7 +14,7 @@ struct SubscriptionRoutes: Sendable {
 
     private var list: Route {
         Route(
-            method: .get, path: "/v1/subscriptions", access: .scope(.read),
+            method: .get, path: "/v1/subscriptions", access: .reading(.refused),
             query: ["client_id", "prefix", "limit", "cursor"]
         ) { request throws(Problem) in
             let (clientID, prefix) = (request.query["client_id"], request.query["prefix"] ?? "")
@@ -31,13 +32,14 @@ struct SubscriptionRoutes: Sendable {
 
     private var receivers: Route {
         Route(
-            method: .get, path: "/v1/receivers", access: .scope(.read),
+            method: .get, path: "/v1/receivers", access: .reading(.checked),
             query: ["topic", "qos", "limit"]
         ) { request throws(Problem) in
             let topic = try PublishTopic(
                 request.query.required("topic", example: "orders/1"),
                 maximumLevels: maximumTopicLevels, field: "topic"
             ).text
+            try bounds.allow(Array(topic.utf8), for: request.caller)
             let level = try request.query.integer("qos", in: 0...2) ?? 1
             let qos = QoS(rawValue: UInt8(level)) ?? .atLeastOnce
             let limit = try request.query.pageSize()

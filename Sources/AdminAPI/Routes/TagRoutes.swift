@@ -5,7 +5,6 @@ import PlainText
 /// Tags of clients, by which pushes choose them.
 struct TagRoutes: Sendable {
     let broker: any BrokerControl
-    let counters: AdminCounters
 
     /// `GET` and `PUT /v1/clients/{id}/tags`, `GET /v1/tags` and `GET /v1/tags/{tag}/clients`.
     var routes: [Route] { [show, change, list, clients] }
@@ -17,9 +16,8 @@ struct TagRoutes: Sendable {
         ["add", "remove"].map { JSONFields.Name(canonical: $0) })
 
     private var show: Route {
-        Route(method: .get, path: "/v1/clients/{id}/tags", access: .scope(.read)) {
+        Route(method: .get, path: "/v1/clients/{id}/tags", access: .reading(.refused)) {
             request throws(Problem) in
-            try refuseBound(request.caller)
             let clientID = try Self.clientID(of: request)
             let tags: [String] = try await broker.ask { .tags(clientID: clientID, $0) }
             return try Response.json(ClientTags(clientID: clientID, tags: tags))
@@ -28,9 +26,9 @@ struct TagRoutes: Sendable {
 
     private var change: Route {
         Route(
-            method: .put, path: "/v1/clients/{id}/tags", access: .scope(.publish), body: .json
+            method: .put, path: "/v1/clients/{id}/tags",
+            access: .scope(.publish, topics: .refused, rate: .requests), body: .json
         ) { request throws(Problem) in
-            try refuseBound(request.caller)
             let clientID = try Self.clientID(of: request)
             let fields = try JSONFields(try request.json(), known: Self.changeFields)
             let added = try fields.tags("add")
@@ -60,9 +58,8 @@ struct TagRoutes: Sendable {
 
     private var list: Route {
         Route(
-            method: .get, path: "/v1/tags", access: .scope(.read), query: ["limit", "cursor"]
+            method: .get, path: "/v1/tags", access: .reading(.refused), query: ["limit", "cursor"]
         ) { request throws(Problem) in
-            try refuseBound(request.caller)
             let (tags, next) = try await request.query.gather {
                 place, limit throws(Problem) -> ([TagSummary], String?) in
                 let page: TagPage = try await broker.ask {
@@ -76,10 +73,9 @@ struct TagRoutes: Sendable {
 
     private var clients: Route {
         Route(
-            method: .get, path: "/v1/tags/{tag}/clients", access: .scope(.read),
+            method: .get, path: "/v1/tags/{tag}/clients", access: .reading(.refused),
             query: ["limit", "cursor"]
         ) { request throws(Problem) in
-            try refuseBound(request.caller)
             let tag = try TagText(request.parameter("tag"), field: "tag").text
             let (clients, next) = try await request.query.gather {
                 place, limit throws(Problem) -> ([String], String?) in
@@ -96,18 +92,6 @@ struct TagRoutes: Sendable {
         let text = request.parameter("id")
         _ = try ClientIdentifierText(text, field: "id")
         return text
-    }
-
-    /// A tag has no topic, so a token that is bound to topics has no part of them.
-    private func refuseBound(_ caller: Caller?) throws(Problem) {
-        guard let caller, !caller.bounds.topics.isEmpty else { return }
-        counters.count(.topicNotAllowed)
-        throw Problem(
-            .boundToken,
-            "The token \"\(caller.name)\" is bound to topics, and tags have none; it may neither "
-                + "see nor change them.",
-            fix: "Use a token without topics; hermesctl tokens create NAME --scope publish makes "
-                + "one.")
     }
 }
 

@@ -22,7 +22,7 @@ struct TokenRoutes: Sendable {
     private static let longestLife: Int64 = 100 * 365 * 86_400
 
     private var create: Route {
-        Route(method: .post, path: "/v1/tokens", access: .scope(.admin), body: .json) {
+        Route(method: .post, path: "/v1/tokens", access: .admin, body: .json) {
             request throws(Problem) in
             let secret = TokenSecret.prefix + TokenSecret.make()
             let entry = try self.entry(
@@ -54,7 +54,7 @@ struct TokenRoutes: Sendable {
     }
 
     private var list: Route {
-        Route(method: .get, path: "/v1/tokens", access: .scope(.admin)) { _ throws(Problem) in
+        Route(method: .get, path: "/v1/tokens", access: .admin) { _ throws(Problem) in
             let file = try await onFile { path throws(TokenFileError) in
                 do throws(TokenFileError) {
                     return try TokenFile.load(path: path)
@@ -69,7 +69,7 @@ struct TokenRoutes: Sendable {
     }
 
     private var revoke: Route {
-        Route(method: .delete, path: "/v1/tokens/{name}", access: .scope(.admin)) {
+        Route(method: .delete, path: "/v1/tokens/{name}", access: .admin) {
             request throws(Problem) in
             let text = request.parameter("name")
             guard let name = try? TokenName(text),

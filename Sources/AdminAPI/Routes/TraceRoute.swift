@@ -8,7 +8,7 @@ extension Route {
     /// `GET /v1/trace`: what a client, a topic or an address does, line by line as it happens.
     static func trace(_ broker: any BrokerControl) -> Route {
         Route(
-            method: .get, path: "/v1/trace", access: .scope(.admin),
+            method: .get, path: "/v1/trace", access: .admin,
             query: ["client_id", "topic", "address", "seconds", "rate", "payloads"]
         ) { request throws(Problem) in
             let wanted = try TraceRequest(request.query)

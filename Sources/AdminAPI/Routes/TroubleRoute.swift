@@ -9,7 +9,8 @@ struct TroubleRoute: Sendable {
     /// `GET /v1/troubles`.
     var route: Route {
         Route(
-            method: .get, path: "/v1/troubles", access: .scope(.read), query: ["kind", "limit"]
+            method: .get, path: "/v1/troubles", access: .reading(.refused),
+            query: ["kind", "limit"]
         ) { request throws(Problem) in
             let kind = try Self.kind(request.query["kind"])
             let limit = try request.query.pageSize()

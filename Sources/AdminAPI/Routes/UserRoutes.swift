@@ -18,7 +18,7 @@ struct UserRoutes: Sendable {
 
     private var list: Route {
         Route(
-            method: .get, path: "/v1/users", access: .scope(.admin), query: ["limit", "cursor"]
+            method: .get, path: "/v1/users", access: .admin, query: ["limit", "cursor"]
         ) { request throws(Problem) in
             let limit = try request.query.pageSize()
             let from = Int(try request.query.integer("cursor", in: 0...Int64(UInt32.max)) ?? 0)
@@ -36,7 +36,7 @@ struct UserRoutes: Sendable {
 
     private var set: Route {
         Route(
-            method: .put, path: "/v1/users/{name}", access: .scope(.admin), body: .json,
+            method: .put, path: "/v1/users/{name}", access: .admin, body: .json,
             query: ["disconnect"]
         ) { request throws(Problem) in
             let file = try existingFile()
@@ -65,7 +65,7 @@ struct UserRoutes: Sendable {
 
     private var remove: Route {
         Route(
-            method: .delete, path: "/v1/users/{name}", access: .scope(.admin),
+            method: .delete, path: "/v1/users/{name}", access: .admin,
             query: ["disconnect"]
         ) { request throws(Problem) in
             let file = try existingFile()
@@ -83,7 +83,7 @@ struct UserRoutes: Sendable {
 
     private var importing: Route {
         Route(
-            method: .post, path: "/v1/users/import", access: .scope(.admin), body: .lines
+            method: .post, path: "/v1/users/import", access: .admin, body: .lines
         ) { request throws(Problem) in
             guard let stream = request.stream else {
                 preconditionFailure("/v1/users/import got no lines to read")

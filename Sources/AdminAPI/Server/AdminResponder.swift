@@ -14,6 +14,7 @@ struct AdminResponder: Sendable {
     let hosts: HostPolicy
     /// `nil` for the Unix socket, which its file mode protects.
     let gatekeeper: Gatekeeper?
+    let bounds: PublishBounds
     let connections: OpenConnections
     let limits: HTTPLimits
     let requests: RequestCounters
@@ -110,10 +111,12 @@ struct AdminResponder: Sendable {
         let (number, route, parameters) = try routes.match(request.method, target)
         routeNumber = number
         let caller = try caller(headers.authorization, for: route, channel)
+        try bounds.admit(caller, to: route)
         try headers.refuseUnsupported(by: route)
         let idempotencyKey = try headers.idempotencyKey(for: route)
         let query = try QueryItems(target.query, known: route.query)
         let declaredBytes = try checkBody(headers, route)
+        try bounds.charge(caller, for: route)
         return Admitted(
             route: route, parameters: parameters, query: query, caller: caller,
             idempotencyKey: idempotencyKey, ifMatch: headers.ifMatch, hostName: hostName,
@@ -127,7 +130,7 @@ struct AdminResponder: Sendable {
     ) throws(Problem) -> Caller? {
         switch route.access {
         case .open: return nil
-        case .scope(let scope):
+        case .scope(let scope, _, _):
             guard let gatekeeper else { return .unixSocket }
             let caller: Caller
             do {
@@ -283,7 +286,7 @@ struct AdminResponder: Sendable {
             LogKeys.method: "\(request.method.rawValue)",
             LogKeys.path: "\((request.head.path ?? "").visible())",
         ]
-        if admitted.route.access == .scope(.admin) {
+        if admitted.route.access.scope == .admin {
             logger.info("Administrative request carried out", metadata: metadata)
         } else {
             log.write(.info, "Changed over HTTP", kind: name, metadata)

@@ -15,6 +15,7 @@ package struct AdminServer: Sendable {
     private let logger: Logger
     private let gatekeeper: Gatekeeper
     private let counters = AdminCounters()
+    private let bounds: PublishBounds
     private let feed: SnapshotFeed
     private let snapshots: SnapshotMaker
 
@@ -28,12 +29,13 @@ package struct AdminServer: Sendable {
             adminToken: configuration.token, tokens: configuration.tokens,
             failuresPerMinute: configuration.maximumFailuresPerMinute, counters: counters,
             logger: logger)
+        bounds = PublishBounds(counters: counters)
         feed = SnapshotFeed(mostViewers: configuration.limits.viewers)
         snapshots = SnapshotMaker(
             broker: broker, certificates: configuration.certificates,
             webhook: configuration.webhook, now: unixMilliseconds)
         do {
-            let api = try Self.routes(configuration, broker, counters, logger)
+            let api = try Self.routes(configuration, broker, counters, bounds, logger)
             routes = RouteTable(
                 api + [.events(feed), .listeners(configuration.listeners)]
                     + PageRoutes(
@@ -66,13 +68,13 @@ package struct AdminServer: Sendable {
 
     private static func routes(
         _ configuration: AdminServerConfiguration, _ broker: any BrokerControl,
-        _ counters: AdminCounters, _ logger: Logger
+        _ counters: AdminCounters, _ bounds: PublishBounds, _ logger: Logger
     ) throws(TopicTemplateError) -> [Route] {
         let publisher = Publisher(
             broker: broker, maximumPacketBytes: configuration.maximumBodyBytes,
             durability: configuration.durability, now: unixMilliseconds,
             log: PublishLog(logger: logger), batches: BatchPlaces(configuration.limits.batches),
-            bounds: PublishBounds(counters: counters), receiptTopics: configuration.receiptTopics)
+            bounds: bounds, receiptTopics: configuration.receiptTopics)
         let orders = OrderStatusPublisher(
             publisher: publisher,
             topicTemplate: try TopicTemplate(
@@ -92,7 +94,7 @@ package struct AdminServer: Sendable {
             + PushRoutes(publisher: publisher, maximumTopicLevels: levels).routes
         let clients: [Route] =
             ClientRoutes(broker: broker).routes + QueueRoutes(broker: broker).routes
-            + TagRoutes(broker: broker, counters: counters).routes
+            + TagRoutes(broker: broker).routes
             + ArrivalRoutes(broker: broker).routes
             + [
                 ExplainRoute(
@@ -100,7 +102,7 @@ package struct AdminServer: Sendable {
                 ).route
             ]
             + DeviceRoutes(broker: broker, senders: configuration.wakes).routes
-            + SubscriptionRoutes(broker: broker, maximumTopicLevels: levels).routes
+            + SubscriptionRoutes(broker: broker, bounds: bounds, maximumTopicLevels: levels).routes
             + RetainedRoutes(broker: broker).routes + [.trace(broker)]
         let control = configuration.control.map { ConfigurationRoutes(control: $0).routes } ?? []
         return publishing + messages + clients + control
@@ -232,8 +234,8 @@ package struct AdminServer: Sendable {
         let connections = OpenConnections(
             places, trustsEveryone: gatekeeper == nil, counters: counters, log: log)
         let responder = AdminResponder(
-            routes: routes, hosts: hosts, gatekeeper: gatekeeper, connections: connections,
-            limits: configuration.limits, requests: counters.requests,
+            routes: routes, hosts: hosts, gatekeeper: gatekeeper, bounds: bounds,
+            connections: connections, limits: configuration.limits, requests: counters.requests,
             maximumBodyBytes: configuration.maximumBodyBytes, date: HTTPDate(), logger: logger,
             log: log)
         return AdminChildChannel(

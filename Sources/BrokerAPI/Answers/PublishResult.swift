@@ -25,6 +25,8 @@ public enum PublishOutcome: Sendable, Equatable {
     case repeated(PublishCounts, messageID: UInt128)
     /// Another message was published under its key.
     case keyReused
+    /// It was to be answered only if it is a repeat, and it is none.
+    case notRepeated
     /// It has a key, and the broker keeps none.
     case keysAreOff
     /// Its receivers were to be followed, and the broker keeps no receipts.

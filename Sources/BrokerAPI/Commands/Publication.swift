@@ -23,6 +23,8 @@ public struct Publication: Sendable, Equatable {
     public var wake = WakeRequest.byRules
     /// Asks the shard to publish it later; `nil` publishes it at once.
     public var schedule: MessageSchedule?
+    /// Asks the shard for its outcome if it is a repeat, and to publish nothing.
+    public var isOnlyRepeated = false
 
     /// Sequences that a message supersedes at most.
     public static let mostSuperseded = 32

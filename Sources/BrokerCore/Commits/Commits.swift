@@ -145,6 +145,18 @@ package struct Commits: ~Copyable {
 
     /// The action of the next completed commit; `nil` after the last.
     package mutating func nextCompletion(_ context: borrowing ShardContext) -> CommitLog.Action? {
+        while let ticket = nextAnswer() {
+            guard let action = log.complete(ticket) else { continue }
+            times.completed(
+                ticket, isAcknowledgement: action.isAcknowledgement,
+                atMicroseconds: context.nowMicroseconds, stamp: context.now.arrivalStamp)
+            return action
+        }
+        return nil
+    }
+
+    /// The next ticket among the store's answers.
+    private mutating func nextAnswer() -> UInt64? {
         guard completedRange < completions.count else { return nil }
         let ticket = completedTicket
         if ticket < completions[completedRange].upperBound {
@@ -155,11 +167,7 @@ package struct Commits: ~Copyable {
                 completedTicket = completions[completedRange].lowerBound
             }
         }
-        let action = log.complete(ticket)
-        times.completed(
-            ticket, isAcknowledgement: action.isAcknowledgement,
-            atMicroseconds: context.nowMicroseconds, stamp: context.now.arrivalStamp)
-        return action
+        return ticket
     }
 
     /// Removes completed batches from the backlog.

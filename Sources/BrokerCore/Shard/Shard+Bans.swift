@@ -2,8 +2,8 @@ import BrokerAPI
 import MQTTCodec
 import Structures
 
-/// Bans: who is refused at CONNECT, and whose connection a new ban closes. Addresses are the
-/// caller's, who knows them before a byte is read.
+/// Bans: a new one closes the connections that it fits. Addresses are the caller's, who knows them
+/// before a byte is read.
 extension Shard {
     /// Connections that one turn looks at.
     private static var searchedPerTurn: UInt32 { 1_024 }
@@ -18,30 +18,6 @@ extension Shard {
 
     /// Counts a connection that was refused for its address.
     public mutating func countBanned(_ kind: Ban.Kind) { context.counters.bansMet.add(kind) }
-
-    /// The ban that a CONNECT meets by its client identifier or user name; `nil` without one.
-    @inline(__always)
-    package func ban(of judged: JudgedConnect) -> Ban? {
-        bans.table == nil ? nil : findBan(of: judged)
-    }
-
-    @inline(never)
-    private func findBan(of judged: JudgedConnect) -> Ban? {
-        guard let table = bans.table else { return nil }
-        if let ban = table.ban(ofClient: judged.clientIdentifier, atMs: context.wallClockMs) {
-            return ban
-        }
-        guard let name = judged.provenUser?.name ?? judged.userName else { return nil }
-        return table.ban(ofUser: name, atMs: context.wallClockMs)
-    }
-
-    /// Refuses a CONNECT that a ban fits.
-    package mutating func refuse(_ judged: JudgedConnect, by ban: Ban) {
-        context.counters.bansMet.add(ban.target.kind)
-        refuseConnect(
-            judged.handle, .notAuthorized, .banned(ban.id), [UInt8](judged.clientIdentifier),
-            userName: judged.claimedUserName)
-    }
 
     /// Looks at further connections, and closes those that a ban fits. `address` finds the ban of a
     /// connection's address; a proxy's that has not named its client yet is not asked for.

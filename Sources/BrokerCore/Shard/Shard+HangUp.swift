@@ -1,7 +1,8 @@
 import MQTTCodec
 import Structures
 
-/// Sockets that have failed although packets of their clients still wait.
+/// What sockets tell: that output has left, or that they have failed although packets of their
+/// clients still wait.
 extension Shard {
     /// True from CONNACK until the connection ends: the client's packets count.
     public func isActive(_ handle: Handle) -> Bool {
@@ -37,5 +38,16 @@ extension Shard {
             offset = frame.packet.end
         }
         return false
+    }
+
+    /// Reports that the socket has taken all output, so that waiting messages can be sent.
+    public mutating func drained(_ handle: Handle) {
+        guard connections.isCurrent(handle) else { return }
+        connections[handle].outlet.noteDrained()
+        resumeIfPossible(handle)
+        let session = connections[handle].session
+        guard session != noIndex else { return }
+        if connections[handle].machine.setThrottled(false) { pump(session) }
+        resumeRetained(session)
     }
 }

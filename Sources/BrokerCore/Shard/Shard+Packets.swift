@@ -295,18 +295,6 @@ extension Shard {
         resumeRetained(session)
     }
 
-    /// Counts and records that a receiver has acknowledged a message to the end.
-    mutating func acknowledged(
-        _ session: UInt32, _ position: UInt64, _ qos: QoS, arrivedMs: UInt32
-    ) {
-        context.counters.delivered(
-            qos, arrivedMs: arrivedMs,
-            acknowledgedMs: commits.times.acknowledgementStamp(ofArrival: arrivedMs),
-            at: context.now)
-        sessions[session].publishesAcknowledged += 1
-        finished(session, position, .acknowledged)
-    }
-
     private mutating func receivePubrec(_ handle: Handle, _ identifier: PacketIdentifier) {
         let session = connections[handle].session
         var needsCommit = false

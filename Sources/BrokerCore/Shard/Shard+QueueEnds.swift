@@ -1,3 +1,4 @@
+import MQTTCodec
 import MQTTCore
 import Structures
 
@@ -47,6 +48,18 @@ extension Shard {
         positionEnded(session, position, end)
         guard sessions[session].isPersistent else { return }
         commits.records.finished(session: sessions[session].number, position: position)
+    }
+
+    /// Counts and records that a receiver has acknowledged a message to the end.
+    mutating func acknowledged(
+        _ session: UInt32, _ position: UInt64, _ qos: QoS, arrivedMs: UInt32
+    ) {
+        context.counters.delivered(
+            qos, arrivedMs: arrivedMs,
+            acknowledgedMs: commits.times.acknowledgementStamp(ofArrival: arrivedMs),
+            at: context.now)
+        sessions[session].publishesAcknowledged += 1
+        finished(session, position, .acknowledged)
     }
 
     /// Tells the followers of a queue position how it has ended. A position of QoS 2 ends with

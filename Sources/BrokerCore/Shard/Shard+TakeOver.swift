@@ -3,13 +3,6 @@ import Structures
 
 /// Take-overs, and their delay when two peers repeat them (``TakeOverDamper``).
 extension Shard {
-    /// Processes a CONNECT again after its delay.
-    package mutating func resumeDelayed(_ handle: Handle) {
-        guard let held = connections[handle].machine.endDelay() else { return }
-        defer { held.release(in: pool) }
-        openSession(JudgedConnect(handle, held))
-    }
-
     /// True when the client has to wait before it takes over from `old`. One client waits per
     /// identifier: a newer one replaces it.
     package mutating func delaysTakeOver(

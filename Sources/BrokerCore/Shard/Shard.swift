@@ -11,8 +11,9 @@ import Structures
 /// It shares nothing, so a process may run several. The shard is a composition of the parts below;
 /// each keeps its state private and does not know the shard. The shard's methods are the flows
 /// across parts, a file each: a connection's packets to their session (`Shard+Packets`,
-/// `Shard+Connect`), and a message to its receivers, whose answers are counted before it is
-/// acknowledged (`Shard+Route`, `Shard+Deliver`). `Shard+Turn` defines the order of a turn.
+/// `Shard+Open`), and a message to its receivers, whose answers are counted before it is
+/// acknowledged (`Shard+Route`, `Shard+Deliver`). A flow calls only files below its own, in an order
+/// that a test of the architecture holds. `Shard+Turn` defines the order of a turn.
 public struct Shard: ~Copyable {
     /// Never read. Makes the shard address-only: methods that do not mutate get its address,
     /// instead of a copy (2 KB) before each call that is not inlined.
@@ -205,17 +206,6 @@ public struct Shard: ~Copyable {
     /// Reports that the socket failed or reached its end.
     public mutating func lost(_ handle: Handle, _ reason: CloseReason) {
         if connections.isLive(handle) { end(handle, reason) }
-    }
-
-    /// Reports that the socket has taken all output, so that waiting messages can be sent.
-    public mutating func drained(_ handle: Handle) {
-        guard connections.isCurrent(handle) else { return }
-        connections[handle].outlet.noteDrained()
-        resumeIfPossible(handle)
-        let session = connections[handle].session
-        guard session != noIndex else { return }
-        if connections[handle].machine.setThrottled(false) { pump(session) }
-        resumeRetained(session)
     }
 
     /// Calls `body` with the connection's output, for sending.

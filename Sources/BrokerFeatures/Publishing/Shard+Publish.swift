@@ -13,6 +13,10 @@ extension Shard {
         _ publication: Publication, reply: @escaping Reply<PublishOutcome>
     ) {
         guard !answersRepeat(of: publication, reply) else { return }
+        guard !publication.isOnlyRepeated else {
+            reply(.success(.notRepeated))
+            return
+        }
         // One that very many filters match is made in slices, like a group.
         guard
             publication.isKept

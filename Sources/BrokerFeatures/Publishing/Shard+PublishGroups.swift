@@ -34,6 +34,12 @@ extension Shard {
                     endMatch(of: .features)
                     continue
                 }
+                guard !publication.isOnlyRepeated else {
+                    group.outcomes.append(.notRepeated)
+                    context.budget.spend(WorkBudget.publication(bytes: 0))
+                    endMatch(of: .features)
+                    continue
+                }
                 isMatched =
                     publication.isKept
                     || publication.topic.withUnsafeBytes { self.isMatched($0, for: .features) }

@@ -10,6 +10,10 @@ extension Shard {
     /// Begins or schedules a push; `reply` is called when that is stored. A repeat begins nothing.
     public mutating func push(_ request: PushRequest, reply: @escaping Reply<PublishOutcome>) {
         guard !answersRepeat(of: request.publication, reply) else { return }
+        guard !request.publication.isOnlyRepeated else {
+            reply(.success(.notRepeated))
+            return
+        }
         let (outcome, isStored) = addPush(request)
         if case .refused(let reason) = outcome {
             reply(.failure(reason))

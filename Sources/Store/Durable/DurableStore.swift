@@ -6,7 +6,7 @@ import Threads
 ///
 /// Four threads share the work and no state: the submitter (a shard), the ``Committer``, the
 /// ``Mover`` and the ``QueueLoader``. See docs/durability.md.
-public final class DurableStore: Store, @unchecked Sendable {
+public final class DurableStore: Store, StoreOperations, @unchecked Sendable {
     let tasks: WorkQueue<Committer.Task>
     let movers: WorkQueue<MoverTask>
     let loaders: WorkQueue<LoaderTask>
@@ -75,9 +75,9 @@ public final class DurableStore: Store, @unchecked Sendable {
 
     // MARK: Starting
 
-    /// Hands the visitor what a broker keeps in memory, in the order of ``StoreVisitor``. Must be
-    /// called before ``start()``.
-    public func restore(_ visitor: inout (some StoreVisitor & ~Copyable)) throws(StoreFailure) {
+    public func restore<Visitor: StoreVisitor & ~Copyable>(
+        _ visitor: inout Visitor
+    ) throws(StoreFailure) {
         guard let database else { preconditionFailure("a store that has started was restored") }
         let damage = try recovered?.restore(beyond: database, to: &visitor)
         if let damage { try StoredDamage.record(damage, in: directory) }
@@ -195,6 +195,7 @@ public final class DurableStore: Store, @unchecked Sendable {
 
     // MARK: For the operator
 
+    public var operations: (any StoreOperations)? { self }
     public var figures: StoreFigures { outbox.figures }
 
     /// Copies the database, with everything that is stored now, to a folder. The folder is created,

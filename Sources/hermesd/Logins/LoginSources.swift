@@ -41,8 +41,16 @@ final class LoginSources: Sendable {
     var check: LoginCheck {
         let ask: LoginCheck.Ask = { request, then in self.ask(request, then) }
         return LoginCheck(
-            asksBeforeCertificates: asksBeforeCertificates, recall: { self.recall($0) },
-            verify: { self.verify($0) }, ask: service == nil ? nil : ask)
+            asksBeforeCertificates: asksBeforeCertificates, mayBeGuess: { self.mayBeGuess($0) },
+            recall: { self.recall($0) }, verify: { self.verify($0) },
+            ask: service == nil ? nil : ask)
+    }
+
+    private func mayBeGuess(_ request: AuthenticationRequest) -> Bool {
+        request.mayBeGuess
+            && order.withLock { $0 }.checksPassword(
+                request.password, byCertificate: request.certificateName != nil,
+                isUser: { passwords?.knows(userName: request.userName) == true })
     }
 
     private func recall(_ request: AuthenticationRequest) -> LoginCheck.Recollection {

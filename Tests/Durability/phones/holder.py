@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import random
+import re
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from harness.phone import Phone
 from harness.relay import Relay
+from harness.waiting import eventually
 from proof.ledger import require
 
 WINDOW = 64
@@ -13,30 +18,108 @@ WINDOW = 64
 acknowledgement when it is killed."""
 
 
-class Holder:
-    """Follows the channel `orders/<name>`, and says on `up/<name>/<number>` what it has seen."""
+HEADER = 16
+"""Bytes at the beginning of the file that no bit flips in: without them it is no file of a phone."""
 
-    def __init__(self, name: str, relay: Relay, folder: Path, *, follows: str, qos: int) -> None:
+FORBIDDEN = "forbidden/"
+"""No phone may publish to topics that begin so: the broker closes the connection."""
+
+
+def password(name: str) -> str:
+    return f"secret of {name}"
+
+
+class Holder:
+    """Follows the channel `orders/<name>`, and says on `up/<name>/<number>` what it has seen.
+
+    `also` are more addresses of the broker, which nobody listens at.
+    """
+
+    def __init__(
+        self, name: str, relay: Relay, folder: Path, *, follows: str, qos: int,
+        also: tuple[str, ...] = (),
+    ) -> None:
         self.name = name
         self._relay = relay
         self._storage = folder / f"{name}.log"
-        self._arguments = ("-s", follows, "--qos", str(qos), "--no-reports")
+        self._arguments = (
+            "-s", follows, "--qos", str(qos), "--no-reports", "--user", name,
+            *(word for address in also for word in ("--also", address)))
         self._lives: list[Phone] = []
+        self._odd_lives: list[Phone] = []
+        """Those that acknowledge nothing, or have a wrong password."""
         self._said = 0
         self.kills = 0
+        self.flips = 0
+        self.forbidden: set[str] = set()
 
     @property
     def phone(self) -> Phone:
         return self._lives[-1]
 
+    def _start(self, *arguments: str, word: str | None = None) -> Phone:
+        return Phone(
+            self._relay.address, self.name, *self._arguments, *arguments, storage=self._storage,
+            environment={"HERMES_PASSWORD": word or password(self.name)}, tries_at_once=True)
+
     def begin(self) -> None:
-        self._lives.append(Phone(
-            self._relay.address, self.name, *self._arguments, storage=self._storage,
-            tries_at_once=True))
+        self._lives.append(self._start())
 
     def kill(self) -> None:
         self.phone.kill()
         self.kills += 1
+
+    def end(self) -> None:
+        for life in self._lives[-1:] + self._odd_lives[-1:]:
+            if life.process.poll() is None:
+                life.kill()
+
+    # What happens to a phone that is off; another life begins after each.
+
+    def forget(self, is_over: Callable[[], bool]) -> None:
+        """A life that acknowledges nothing: what came must come again."""
+        life = self._start("--never-acknowledge")
+        self._odd_lives.append(life)
+        eventually(lambda: life.count > 0 or is_over(), f"a message at {self.name}", within=60)
+        life.kill()
+
+    def mistake(self) -> None:
+        """A life with a wrong password: it stops and says so, and calls that wait throw."""
+        life = self._start(word="wrong")
+        self._odd_lives.append(life)
+        life.tell(f"publish up/{self.name}/mistake-{len(self._odd_lives)} here")
+        life.await_note("state: stopped, the broker refuses the credentials", within=60)
+        life.await_note("not published: .* the broker refuses the credentials", within=60)
+        require(life.stop() == 0, f"{self.name} does not end after a wrong password")
+
+    def flip(self, rng: random.Random) -> None:
+        """A bit of the file flips. In its first half: at its end that is no other thing than a
+        write that a kill has cut."""
+        content = bytearray(self._storage.read_bytes())
+        if len(content) < 8 * HEADER:
+            return
+        content[rng.randrange(HEADER, len(content) // 2)] ^= 1 << rng.randrange(8)
+        self._storage.write_bytes(content)
+        self.flips += 1
+
+    def misbehave(self) -> None:
+        """Publishes what the broker forbids."""
+        topic = f"{FORBIDDEN}{self.name}/{self._said}"
+        try:
+            self.phone.tell(f"publish {topic} here")
+        except OSError:
+            return
+        self.forbidden.add(topic)
+
+    def clear_outbox(self) -> None:
+        """Discards what is held back, as an app does that was told of a refusal."""
+        start = self.phone.mark
+        self.phone.tell("outbox")
+        self.phone.await_note("that is the outbox", start=start, within=60)
+        for line in self.phone.log.lines[start:]:
+            if match := re.match(rf"outbox: (\d+), {FORBIDDEN}", line):
+                self.phone.tell(f"discard {match[1]}")
+                self.phone.await_note(f"discarded: {match[1]}", start=start, within=60)
 
     def say(self) -> None:
         """Publishes the next number, with QoS 2."""
@@ -52,6 +135,14 @@ class Holder:
         return {
             line.removeprefix("published: ")
             for life in self._lives for line in life.log.lines if line.startswith("published: ")
+        } - self.forbidden
+
+    @property
+    def forbidden_and_taken(self) -> set[str]:
+        """What the program took over and the broker forbids: it must be told."""
+        return {
+            topic for topic in self.forbidden
+            if any(f"published: {topic}" in life.log.lines for life in self._lives)
         }
 
     def keys(self, key: str) -> list[list[object]]:
@@ -59,7 +150,7 @@ class Holder:
 
     @property
     def received(self) -> int:
-        """Messages of all lives, repeats included."""
+        """Messages of all lives but the odd ones, repeats included."""
         return sum(life.count for life in self._lives)
 
     @property
@@ -67,14 +158,22 @@ class Holder:
         return len({key for life in self.keys("sequence") for key in life})
 
     def count_notes(self, text: str) -> int:
-        return sum(life.log.text.count(text) for life in self._lives)
+        return sum(life.log.text.count(text) for life in self._lives + self._odd_lives)
 
-    def check(self, key: str) -> int:
-        """Nothing came twice but what a kill had caught; returns how many came again so."""
+    def check(self, key: str, flipped: frozenset[str] = frozenset()) -> int:
+        """Nothing came twice but what a kill had caught; returns how many came again so.
+
+        A phone whose name is in `flipped` may have published a message a second time, because its
+        file no longer told that the broker had it.
+        """
         repeats = 0
         seen: list[object] = []
         for life in self.keys(key):
-            require(len(life) == len(set(life)), f"{self.name} got something twice in one life")
+            life = [
+                each for each in life
+                if not flipped or str(each).split("/")[1] not in flipped]
+            twice = [each for each, count in Counter(life).items() if count > 1]
+            require(not twice, f"{self.name} got {twice} twice in one life")
             known = set(seen)
             again = [each for each in life if each in known]
             require(

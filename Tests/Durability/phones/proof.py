@@ -1,9 +1,12 @@
-"""One run: statuses are posted, links are cut, phones and broker are killed; then all is compared."""
+"""One run: statuses are posted, links are cut, phones and broker are killed, and the phones meet
+the edges: messages that they may not publish, apps that acknowledge nothing, wrong passwords, bits
+that flip in their files, addresses that nobody listens at. Then all is compared."""
 
 from __future__ import annotations
 
 import json
 import random
+import socket
 import tempfile
 import threading
 import time
@@ -18,7 +21,7 @@ from harness.waiting import eventually
 from proof.ledger import require
 from proof.lives import Lives
 
-from .holder import Holder
+from .holder import FORBIDDEN, Holder, password
 
 GROUP = 40
 """Statuses of one POST."""
@@ -26,6 +29,10 @@ BACKLOG = 2_000
 """Statuses that posters are ahead of the phones, so that kills hit posts and deliveries alike."""
 SHARE_OF_BROKER = 0.3
 """Of the kills, those that hit the broker."""
+SHARE_OF_FORBIDDEN = 0.3
+"""Of the kills, those before which a phone publishes what it may not."""
+EDGES = (None, None, "forget", "mistake", "flip")
+"""What may happen to a phone between two lives, by `Holder`'s names."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,9 @@ class Verdict:
     phone_kills: int
     unanswered: int
     repeats: int
+    edges: dict[str, int]
+    missing: int
+    """Messages of phones that a flipped bit has cost, a bit one at most."""
     seconds: float
 
     def __str__(self) -> str:
@@ -47,7 +57,9 @@ class Verdict:
             f"{self.phone_kills} kills of phones, {self.broker_kills} of the broker, "
             f"{self.unanswered} posts unanswered and posted again. All arrived, in order, none "
             f"twice but {self.repeats} that a kill had caught between a phone's output and its "
-            "record; no loss was told")
+            "record. "
+            + ", ".join(f"{count} of {name}" for name, count in self.edges.items())
+            + f": {self.missing} messages of phones missing, and no loss told but by flips")
 
 
 def prove(
@@ -73,17 +85,31 @@ class _Run:
         self._each = statuses // phones
         # Every other run has QoS 2 downwards too.
         qos = 1 + seed % 2
-        self._lives = Lives(folder, {
-            "HERMES_ORDERS_QOS": str(qos), "HERMES_LIMITS_QUEUE_MESSAGES": "60000",
-            "HERMES_LIMITS_QUEUE_BYTES": "256MiB"})
+        names = ["office", *(f"s-{number}" for number in range(phones))]
+        rules = folder / "acl"
+        rules.write_text("".join(
+            f"allow user {name} subscribe orders/#\nallow user {name} both up/#\n"
+            for name in names))
+        self._lives = Lives(
+            folder, {
+                "HERMES_ORDERS_QOS": str(qos), "HERMES_LIMITS_QUEUE_MESSAGES": "60000",
+                "HERMES_LIMITS_QUEUE_BYTES": "256MiB"},
+            users={name: password(name) for name in names},
+            arguments=("--acl-file", str(rules)))
         self._lives.begin()
         self._relay = Relay(
             self._lives.broker.address, cut_between=(500, 20_000), seed=seed)
-        self._holders = [
-            Holder(f"s-{number}", self._relay, folder, follows=f"orders/s-{number}/#", qos=2)
-            for number in range(phones)
-        ]
-        self._office = Holder("office", self._relay, folder, follows="up/#", qos=2)
+        # Nobody listens at the first; the second takes connections and says nothing, which costs
+        # a phone 5 s.
+        self._dead = [socket.socket(), socket.create_server(("127.0.0.1", 0))]
+        self._dead[0].bind(("127.0.0.1", 0))
+        also = [f"127.0.0.1:{each.getsockname()[1]}" for each in self._dead]
+        self._office, *self._holders = (
+            Holder(
+                name, self._relay, folder, qos=2, also=(also[number == len(names) - 1],),
+                follows="up/#" if name == "office" else f"orders/{name}/#")
+            for number, name in enumerate(names))
+        self._edges = dict.fromkeys(["forbidden", *filter(None, EDGES)], 0)
         self._posted = 0
         self._unanswered = 0
         self._broker_kills = 0
@@ -119,10 +145,33 @@ class _Run:
         cuts = self._relay.cuts
         self._relay.stop_cutting()
         accepted = set().union(*(holder.accepted for holder in self._holders))
+        excused = {
+            topic for holder in self._holders if holder.flips for topic in holder.accepted}
         eventually(
-            lambda: accepted <= {key for life in self._office.keys("topic") for key in life},
-            "the phones' messages at the office", within=120)
-        return self._compare(accepted, cuts, time.monotonic() - begin)
+            lambda: accepted - excused <= self._at_office, "the phones' messages at the office",
+            within=120)
+        self._clear_outboxes()
+        missing = 0
+        for holder in self._holders:
+            lost = len(holder.accepted - self._at_office)
+            require(
+                lost <= holder.flips, f"{holder.flips} bits cost {holder.name} {lost} messages")
+            missing += lost
+        return self._compare(accepted, missing, cuts, time.monotonic() - begin)
+
+    @property
+    def _at_office(self) -> set[object]:
+        return {key for life in self._office.keys("topic") for key in life}
+
+    def _clear_outboxes(self) -> None:
+        """What was forbidden is held back and was told, and nothing else is left."""
+        for holder in self._holders:
+            eventually(
+                lambda: holder.flips or all(
+                    holder.count_notes(f"refused a message to {topic},") for topic in
+                    holder.forbidden_and_taken),
+                f"{holder.name} tells what was refused", within=120)
+            holder.clear_outbox()
 
     @property
     def _arrived(self) -> int:
@@ -130,8 +179,9 @@ class _Run:
 
     def end(self) -> None:
         for holder in [self._office, *self._holders]:
-            if holder._lives and holder.phone.process.poll() is None:
-                holder.phone.kill()
+            holder.end()
+        for each in self._dead:
+            each.close()
         self._relay.close()
         self._lives.end()
 
@@ -145,7 +195,23 @@ class _Run:
         else:
             holder = self._random.choice([self._office, *self._holders])
             holder.kill()
+            self._meet(holder, self._random.choice(EDGES))
             holder.begin()
+        if self._random.random() < SHARE_OF_FORBIDDEN:
+            self._random.choice(self._holders).misbehave()
+            self._edges["forbidden"] += 1
+
+    def _meet(self, holder: Holder, edge: str | None) -> None:
+        """What happens to a phone between two lives."""
+        if edge is None:
+            return
+        self._edges[edge] += 1
+        if edge == "forget":
+            holder.forget(lambda: holder is self._office or holder.distinct == self._each)
+        elif edge == "mistake":
+            holder.mistake()
+        else:
+            holder.flip(self._random)
 
     def _post(self, name: str) -> None:
         """Posts each status until it is answered; its name makes a repeat no second message."""
@@ -176,8 +242,14 @@ class _Run:
                 self._posted += len(group)
             number = group.stop
 
-    def _compare(self, accepted: set[str], cuts: int, seconds: float) -> Verdict:
-        repeats = self._office.check("topic")
+    def _compare(
+        self, accepted: set[str], missing: int, cuts: int, seconds: float
+    ) -> Verdict:
+        flipped = frozenset(holder.name for holder in self._holders if holder.flips)
+        repeats = self._office.check("topic", flipped)
+        require(
+            not any(str(topic).startswith(FORBIDDEN) for topic in self._at_office),
+            "what is forbidden has come")
         for holder in self._holders:
             repeats += holder.check("sequence")
             for life in holder.keys("sequence"):
@@ -187,10 +259,15 @@ class _Run:
                 everything == set(range(1, self._each + 1)), f"{holder.name} lacks a sequence")
         everyone = [self._office, *self._holders]
         for holder in everyone:
-            require(holder.count_notes("lost in") == 0, f"{holder.name} told a loss")
+            require(
+                holder.flips or holder.count_notes("lost in") == 0, f"{holder.name} told a loss")
+            require(
+                holder.count_notes("of the storage cannot be read") == holder.flips,
+                f"{holder.flips} bits flipped at {holder.name}, and were not told once each")
         return Verdict(
             statuses=self._each * len(self._holders), upwards=len(accepted), cuts=cuts,
             connects=sum(holder.count_notes("state: connected") for holder in everyone),
             broker_kills=self._broker_kills,
             phone_kills=sum(holder.kills for holder in everyone),
-            unanswered=self._unanswered, repeats=repeats, seconds=seconds)
+            unanswered=self._unanswered, repeats=repeats, edges=self._edges,
+            missing=missing, seconds=seconds)

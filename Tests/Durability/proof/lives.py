@@ -8,12 +8,16 @@ from harness.broker import Hermesd, Settings
 
 
 class Lives:
-    """Starts the broker again and again; `environment` is that of each life."""
+    """Starts the broker again and again; the settings are those of each life."""
 
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+    def __init__(
+        self, folder: Path, environment: dict[str, str], *, users: dict[str, str] | None = None,
+        arguments: tuple[str, ...] = (),
+    ) -> None:
         self._data = folder / "data"
         self._data.mkdir(mode=0o700)
-        self._environment = environment
+        self._settings = Settings(
+            environment=environment, users=users or {}, arguments=arguments)
         self._brokers: list[Hermesd] = []
 
     @property
@@ -22,7 +26,7 @@ class Lives:
         return self._brokers[-1]
 
     def begin(self) -> None:
-        self._brokers.append(Hermesd(Settings(environment=self._environment), data=self._data))
+        self._brokers.append(Hermesd(self._settings, data=self._data))
         self.broker.start()
 
     def end(self) -> None:

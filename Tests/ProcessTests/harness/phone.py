@@ -18,8 +18,8 @@ def executable() -> Path:
 
 
 class Phone:
-    """A running hermes-phone. `tries_at_once` spares the wait of the reconnect rule: whenever the
-    phone waits, its network changes."""
+    """A running hermes-phone. `tries_at_once` spares the wait of the reconnect rule: whenever
+    the phone waits, its user looks at it."""
 
     def __init__(
         self, address: tuple[str, int], client_id: str, *arguments: str,
@@ -64,7 +64,7 @@ class Phone:
             looked_at = 1 + next(
                 index for index in range(looked_at, len(lines)) if "state: waiting" in lines[index])
             try:
-                self.tell("network here")
+                self.tell("now")
             except OSError:
                 return
 

@@ -16,10 +16,13 @@ final class EngineReference: Sendable {
         loop.execute { self.box.value = bound.value }
     }
 
-    /// Does `work` on the event loop, in the order of the calls.
-    func execute(_ work: @escaping @Sendable (ClientEngine) -> Void) {
+    /// Does `work` on the event loop, in the order of the calls; `otherwise` if the client is gone.
+    func execute(
+        orElse otherwise: @escaping @Sendable () -> Void = {},
+        _ work: @escaping @Sendable (ClientEngine) -> Void
+    ) {
         loop.execute {
-            if let engine = self.box.value { work(engine) }
+            if let engine = self.box.value { work(engine) } else { otherwise() }
         }
     }
 

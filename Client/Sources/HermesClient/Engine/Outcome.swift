@@ -6,6 +6,8 @@ final class Outcome<Value: Sendable>: Sendable {
 
     private struct State {
         var result: Result<Value, any Error>?
+        /// The result cannot come now: those who wait throw this, and so do those who begin to.
+        var pause: (any Error)?
         var waiters: [Int: Waiter] = [:]
         var nextWaiter = 0
         var isAbandoned = false
@@ -24,6 +26,17 @@ final class Outcome<Value: Sendable>: Sendable {
             return Array(state.waiters.values)
         }
         for waiter in waiters { waiter.resume(with: result) }
+    }
+
+    /// Nobody waits while there is an error here: the result cannot come. It may come later.
+    func pause(_ error: (any Error)?) {
+        let waiters = state.withLockedValue { state -> [Waiter] in
+            state.pause = error
+            guard error != nil, state.result == nil else { return [] }
+            defer { state.waiters = [:] }
+            return Array(state.waiters.values)
+        }
+        if let error { for waiter in waiters { waiter.resume(throwing: error) } }
     }
 
     /// The tasks that awaited the result were cancelled.
@@ -53,6 +66,7 @@ final class Outcome<Value: Sendable>: Sendable {
             if let result = state.result { return result }
             // A cancellation from now on finds the waiter.
             if Task.isCancelled { return .failure(CancellationError()) }
+            if let pause = state.pause { return .failure(pause) }
             state.waiters[number] = waiter
             return nil
         }

@@ -6,6 +6,8 @@ protocol ClientStorage: AnyObject {
     func append(_ frame: [UInt8]) throws(StorageError)
     /// Replaces the whole log: afterwards it is the old one or the new one, never a part.
     func replace(with file: [UInt8]) throws(StorageError)
+    /// The client is gone: nothing is written any more, and nothing may be acknowledged.
+    var isReleased: Bool { get }
 }
 
 /// Keeps nothing: a restart of the program knows nothing of the session.
@@ -13,6 +15,8 @@ final class NoStorage: ClientStorage {
     func append(_ frame: [UInt8]) {}
 
     func replace(with file: [UInt8]) {}
+
+    let isReleased = false
 }
 
 /// The client's file cannot be used.

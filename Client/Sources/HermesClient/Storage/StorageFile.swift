@@ -17,13 +17,23 @@ final class StorageLock: Sendable {
     fileprivate init(_ descriptor: Descriptor) { self.descriptor = NIOLockedValueBox(descriptor) }
 
     /// Another client may open the file from now on; may be called on any thread.
-    func release() { descriptor.withLockedValue { $0 = nil } }
+    func release() {
+        descriptor.withLockedValue { descriptor in
+            // A program that this one is just starting has the descriptor too, up to its exec: only
+            // unlocking ends the lock at once.
+            if let descriptor { flock(descriptor.number, LOCK_UN) }
+            descriptor = nil
+        }
+    }
 
+    deinit { release() }
+
+    var isReleased: Bool { descriptor.withLockedValue { $0 == nil } }
+
+    /// Does nothing once the lock is released: the client is gone, and nothing of it is kept.
     fileprivate func whileHeld(_ write: () throws(StorageError) -> Void) throws(StorageError) {
         let result = descriptor.withLockedValue { descriptor -> Result<Void, StorageError> in
-            guard descriptor != nil else {
-                return .failure(StorageError(reason: "the client that used the file is gone"))
-            }
+            guard descriptor != nil else { return .success(()) }
             do throws(StorageError) {
                 return .success(try write())
             } catch {
@@ -43,15 +53,25 @@ final class StorageFile: ClientStorage {
     /// Beyond this a file is none of ours.
     static let mostBytes = 256 << 20
 
+    /// A part of a file that could not be read.
+    struct Damage: Hashable, Sendable {
+        var bytes: Int
+        /// The file as it was found; `nil` if it could not be kept.
+        var setAside: String?
+    }
+
     private let path: String
     private let isSynchronized: Bool
+    /// What was found at opening.
+    private(set) var damage: Damage?
     let lock: StorageLock
     private var log: Descriptor
     /// Bytes of the file, all of them sound.
     private var count: Int
 
     /// Opens or creates the file and reads it. What a kill left behind the last whole frame is cut
-    /// off.
+    /// off; a file that is damaged is kept beside as `PATH.damaged`, and what can be read of it goes
+    /// on.
     static func open(
         _ path: String, isSynchronized: Bool
     ) throws(StorageError) -> (storage: StorageFile, recovery: ClientLog.Recovery) {
@@ -80,7 +100,23 @@ final class StorageFile: ClientStorage {
         let storage = StorageFile(
             path: path, isSynchronized: isSynchronized, lock: StorageLock(lock), log: log,
             count: recovery.soundBytes)
+        if recovery.damagedBytes > 0 { storage.setAside(bytes, recovery) }
+        // The name of a new file is lost with the power too, unless its directory is flushed.
+        if isSynchronized { try Descriptor.synchronizeDirectory(of: path) }
         return (storage, recovery)
+    }
+
+    private func setAside(_ bytes: [UInt8], _ recovery: ClientLog.Recovery) {
+        damage = Damage(bytes: recovery.damagedBytes)
+        do throws(StorageError) {
+            let name = path + ".damaged"
+            let file = try Descriptor.open(name, O_RDWR | O_CREAT | O_TRUNC)
+            try file.write(bytes, name)
+            damage?.setAside = name
+            try replace(with: ClientLog.file(recovery.state))
+        } catch {
+            // The damaged file stays in use: what is appended is found again behind the damage.
+        }
     }
 
     private init(
@@ -92,6 +128,8 @@ final class StorageFile: ClientStorage {
         self.log = log
         self.count = count
     }
+
+    var isReleased: Bool { lock.isReleased }
 
     func append(_ frame: [UInt8]) throws(StorageError) {
         let bytes = count == 0 ? ClientLog.header + frame : frame
@@ -115,14 +153,24 @@ final class StorageFile: ClientStorage {
     private func replaceHeld(with file: [UInt8]) throws(StorageError) {
         let next = path + ".new"
         let descriptor = try Descriptor.open(next, O_RDWR | O_CREAT | O_TRUNC | O_APPEND)
-        try descriptor.write(file, next)
-        // Without it a loss of power could leave an empty file under the old name.
-        try descriptor.synchronize(next)
+        do throws(StorageError) {
+            try descriptor.write(file, next)
+            // Without it a loss of power could leave an empty file under the old name.
+            try descriptor.synchronize(next)
+        } catch {
+            // On a full disk the part would take the room that is to come.
+            unlink(next)
+            throw error
+        }
         guard rename(next, path) == 0 else { throw StorageError("cannot replace \(path)", errno) }
+        if isSynchronized { try Descriptor.synchronizeDirectory(of: path) }
         log = descriptor
         count = file.count
     }
 }
+
+/// Counts the flushes of directories, for the tests.
+let synchronizedDirectories = NIOLockedValueBox(0)
 
 /// An open file, closed with the last reference.
 private final class Descriptor: Sendable {
@@ -173,10 +221,19 @@ private final class Descriptor: Sendable {
         }
     }
 
+    /// Makes the names in the file's directory survive a loss of power.
+    static func synchronizeDirectory(of path: String) throws(StorageError) {
+        let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        let directory = try open(parent, O_RDONLY | O_DIRECTORY)
+        let result = system { fsync(directory.number) }
+        guard result == 0 else { throw StorageError("cannot flush \(parent)", errno) }
+        synchronizedDirectories.withLockedValue { $0 += 1 }
+    }
+
     func synchronize(_ path: String) throws(StorageError) {
         #if canImport(Darwin)
-            // Order and the device's cache are what counts; F_FULLFSYNC costs tens of milliseconds.
-            let result = fcntl(number, F_BARRIERFSYNC)
+            // fsync leaves the data in the device's cache, where a loss of power finds it.
+            let result = system { fcntl(number, F_FULLFSYNC) }
         #else
             let result = system { fdatasync(number) }
         #endif

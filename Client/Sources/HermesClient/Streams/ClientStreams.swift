@@ -76,4 +76,36 @@ extension HermesClient {
             public mutating func next() async -> Delivery? { await inlet.take(since: since) }
         }
     }
+
+    /// Copies of messages for a part of the app that looks at a topic filter's; see
+    /// ``HermesClient/messages(matching:)``.
+    public struct Messages: AsyncSequence, Sendable {
+        /// The stream gives these.
+        public typealias Element = ReceivedMessage
+
+        let board: MessageBoard
+        let filter: [UInt8]
+
+        /// Begins a loop; what comes from here on is seen.
+        public func makeAsyncIterator() -> AsyncIterator {
+            AsyncIterator(following: board, filter)
+        }
+
+        /// One loop; for one task.
+        public final class AsyncIterator: AsyncIteratorProtocol {
+            private let board: MessageBoard
+            private let mailbox: Mailbox<ReceivedMessage>
+            private let number: Int
+
+            init(following board: MessageBoard, _ filter: [UInt8]) {
+                self.board = board
+                (mailbox, number) = board.follow(filter)
+            }
+
+            deinit { board.unfollow(number) }
+
+            /// The next message; `nil` when the client is stopped or the task is cancelled.
+            public func next() async -> ReceivedMessage? { await mailbox.take(since: 0) }
+        }
+    }
 }

@@ -4,8 +4,16 @@ import MQTTCodec
 package enum DropReason: Hashable, Sendable {
     /// The broker or something between closed the connection.
     case closedByPeer
+    /// The broker, or something between, has reset the connection (RST).
+    case resetByPeer
     /// The network failed, or the connection could not be opened.
     case networkFailure
+    /// The host's name has no address.
+    case nameNotFound
+    /// Nothing listens at the address.
+    case connectionRefused
+    /// TLS was not agreed upon, and why.
+    case tlsFailed(String)
     /// A write found the connection gone (EPIPE, ENOTCONN, connection lost).
     case writeFailed
     /// The broker is not the one that TLS was to prove, and why.
@@ -24,6 +32,12 @@ package enum DropReason: Hashable, Sendable {
     case unfinishedPacket
     case malformed(MalformedPacket)
     case violation(BrokerViolation)
+
+    /// The broker, or something between, has ended the connection; a write may find that first.
+    var isEndByPeer: Bool { isClose || self == .writeFailed }
+
+    /// The broker, or something between, has closed the connection, in order or not.
+    var isClose: Bool { self == .closedByPeer || self == .resetByPeer }
 }
 
 /// A rule of MQTT that the broker has broken with a well-formed packet.

@@ -42,9 +42,20 @@ package struct ChannelTable: Equatable, Sendable {
 
     /// Notes that the app has been told of `count` losses, all of them up to `sequence`.
     package mutating func noteLoss(_ channel: [UInt8], upTo sequence: UInt64, count: UInt64) {
-        guard var window = entries[channel]?.window else { return }
+        guard var window = entries[channel]?.window else {
+            // The app has acknowledged nothing of the channel yet.
+            replace(channel, ChannelWindow(toldUpTo: sequence, losses: count))
+            return
+        }
         window.toldUpTo = max(window.toldUpTo, sequence)
         window.losses &+= count
+        replace(channel, window)
+    }
+
+    /// A subscription of the channel has ended or begins anew.
+    package mutating func forgetBaseline(_ channel: [UInt8]) {
+        guard var window = entries[channel]?.window else { return }
+        window.forgetBaseline()
         replace(channel, window)
     }
 

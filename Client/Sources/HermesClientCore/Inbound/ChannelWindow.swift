@@ -19,6 +19,8 @@ package struct ChannelWindow: Hashable, Sendable {
     package var losses: UInt64
     /// The latest time at which the broker took one that was seen, UNIX time.
     package private(set) var latestMilliseconds: Int64
+    /// A subscription has ended or begins anew: the next message above the mark is the baseline.
+    package private(set) var beginsAnew = false
     /// Bit `sequence % 1024`.
     private(set) var words: [UInt64]
 
@@ -32,10 +34,17 @@ package struct ChannelWindow: Hashable, Sendable {
         set(baseline)
     }
 
+    /// A channel of which nothing is acknowledged, and holes up to a sequence are told as lost.
+    init(toldUpTo: UInt64, losses: UInt64) {
+        self.init(baseline: toldUpTo)
+        clear(toldUpTo)
+        (self.toldUpTo, self.losses) = (toldUpTo, losses)
+    }
+
     /// Restores a window from its parts; `nil` unless there are 16 words.
     init?(
         baseline: UInt64, mark: UInt64, toldUpTo: UInt64, losses: UInt64,
-        latestMilliseconds: Int64, words: [UInt64]
+        latestMilliseconds: Int64, words: [UInt64], beginsAnew: Bool
     ) {
         guard words.count == Int(Self.size / 64), mark >= baseline else { return nil }
         self.baseline = baseline
@@ -44,7 +53,11 @@ package struct ChannelWindow: Hashable, Sendable {
         self.losses = losses
         self.latestMilliseconds = latestMilliseconds
         self.words = words
+        self.beginsAnew = beginsAnew
     }
+
+    /// What is missing up to the next message above the mark is no loss.
+    package mutating func forgetBaseline() { beginsAnew = true }
 
     /// True for a repeat. A message whose number was seen, and that is younger than all that were
     /// seen, belongs to a channel that has begun anew.
@@ -58,6 +71,12 @@ package struct ChannelWindow: Hashable, Sendable {
             let losses = losses
             self = ChannelWindow(baseline: numbers.sequence)
             self.losses = losses
+        }
+        if beginsAnew, numbers.sequence > mark {
+            // What was missed in between stays unset: it is delivered if it comes after all.
+            baseline = numbers.sequence
+            toldUpTo = max(toldUpTo, numbers.sequence - 1)
+            beginsAnew = false
         }
         for superseded in numbers.superseded where superseded <= numbers.sequence {
             insert(superseded)

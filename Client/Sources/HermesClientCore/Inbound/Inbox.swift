@@ -36,7 +36,13 @@ struct Inbox: Sendable {
         var digest: UInt64
         var facts: MessageFacts?
         var size: Int
+        var topic: [UInt8]
+        /// When it came.
+        var since: Int64
     }
+
+    /// The app has had the oldest message for this long.
+    static let reminderMilliseconds: Int64 = 60_000
 
     private struct Orphan {
         var qos: QoS
@@ -55,6 +61,11 @@ struct Inbox: Sendable {
     private var orphans: [PacketIdentifier: Orphan] = [:]
     /// The bytes of all messages that are not taken or not acknowledged.
     private(set) var bytes = 0
+
+    /// No message with a smaller number is unacknowledged.
+    private var oldest: UInt64 = 1
+    /// The message that the app was last reminded of, and its age then.
+    private var reminded: (number: UInt64, age: Int64)?
 
     var unacknowledgedCount: Int { unacknowledged.count }
     var arrivalCount: Int { arrivals.count }
@@ -84,10 +95,11 @@ struct Inbox: Sendable {
     /// Takes in a new message and returns its number.
     mutating func deliver(
         topic: [UInt8], payload: [UInt8], retain: Bool, facts: MessageFacts?,
-        as arrival: (identifier: PacketIdentifier, qos: QoS, digest: UInt64)?
+        as arrival: (identifier: PacketIdentifier, qos: QoS, digest: UInt64)?, at now: Int64
     ) -> UInt64 {
         let number = nextNumber
         nextNumber += 1
+        if unacknowledged.isEmpty { oldest = number }
         let message = InboundMessage(
             number: number, topic: topic, payload: payload, qos: arrival?.qos ?? .atMostOnce,
             retain: retain, facts: facts)
@@ -96,7 +108,7 @@ struct Inbox: Sendable {
         if let arrival {
             unacknowledged[number] = Unacknowledged(
                 identifier: arrival.identifier, qos: arrival.qos, digest: arrival.digest,
-                facts: facts, size: message.size)
+                facts: facts, size: message.size, topic: topic, since: now)
             if let facts { numbers[facts.identity] = number }
         } else {
             waitingAtMostOnce += 1
@@ -133,7 +145,30 @@ struct Inbox: Sendable {
         guard let message = unacknowledged.removeValue(forKey: number) else { return nil }
         bytes -= message.size
         if let facts = message.facts { numbers[facts.identity] = nil }
+        while oldest < nextNumber, unacknowledged[oldest] == nil { oldest += 1 }
         return message
+    }
+
+    /// The time at which the app is to be reminded of the oldest message that it has not
+    /// acknowledged: after a minute, and again each time that its age has doubled.
+    var reminderDeadline: Int64? {
+        guard let message = unacknowledged[oldest] else { return nil }
+        return message.since + nextReminderAge
+    }
+
+    private var nextReminderAge: Int64 {
+        guard let reminded, reminded.number == oldest else { return Self.reminderMilliseconds }
+        return 2 * reminded.age
+    }
+
+    /// Takes the reminder that is due.
+    mutating func takeReminder(at now: Int64) -> (topic: [UInt8], age: Int64)? {
+        guard let deadline = reminderDeadline, now >= deadline,
+            let message = unacknowledged[oldest]
+        else { return nil }
+        let age = now - message.since
+        reminded = (oldest, age)
+        return (message.topic, age)
     }
 
     /// Takes the next arrival that is to be answered: none overtakes an earlier one.

@@ -30,17 +30,17 @@ struct LossWatch: Sendable {
         if watches[numbers.channel] == nil {
             makeRoom()
             guard watches.count < Self.mostChannels else { return }
-            watches[numbers.channel] = Watch(
-                highest: window?.mark ?? numbers.sequence,
-                holes: window?.untoldHoles.map { Hole(range: $0, since: now) } ?? [])
+            guard let watch = Self.watch(numbers, window, at: now) else { return }
+            watches[numbers.channel] = watch
         }
         guard var watch = watches[numbers.channel] else { return }
         // In place: the dictionary holds no second copy of the holes meanwhile.
         watches[numbers.channel] = nil
         if numbers.sequence > watch.highest {
-            if numbers.sequence - watch.highest > 1 {
-                watch.holes.append(
-                    Hole(range: watch.highest + 1...numbers.sequence - 1, since: now))
+            // What was told before a kill is not told again.
+            let first = max(watch.highest, window?.toldUpTo ?? 0)
+            if first < numbers.sequence - 1 {
+                watch.holes.append(Hole(range: first + 1...numbers.sequence - 1, since: now))
             }
             watch.highest = numbers.sequence
         } else if window?.contains(numbers.sequence) == true {
@@ -55,6 +55,34 @@ struct LossWatch: Sendable {
             deadline = min(deadline ?? .max, first.since + Self.patienceMilliseconds)
         }
         watches[numbers.channel] = watch
+    }
+
+    /// Goes on with the holes that a former life of the program knew of.
+    mutating func restore(_ channel: [UInt8], _ window: ChannelWindow) {
+        let holes = window.beginsAnew ? [] : window.untoldHoles
+        guard !holes.isEmpty, watches.count < Self.mostChannels else { return }
+        watches[channel] = Watch(
+            highest: window.mark, holes: holes.map { Hole(range: $0, since: 0) })
+        // They wait for a connection.
+        deadline = .max
+    }
+
+    /// A subscription of the channel has ended or begins anew.
+    mutating func forget(_ channel: [UInt8]) { watches[channel] = nil }
+
+    /// The first message of a channel in this life of the program, or of a subscription; `nil` if
+    /// the baseline is still to come.
+    private static func watch(
+        _ numbers: SequenceNumbers, _ window: ChannelWindow?, at now: Int64
+    ) -> Watch? {
+        guard let window else { return Watch(highest: numbers.sequence, holes: []) }
+        guard window.beginsAnew else {
+            return Watch(
+                highest: window.mark,
+                holes: window.untoldHoles.map { Hole(range: $0, since: now) })
+        }
+        return numbers.sequence > window.mark
+            ? Watch(highest: numbers.sequence, holes: []) : nil
     }
 
     /// A connection begins: what is missing may still come.

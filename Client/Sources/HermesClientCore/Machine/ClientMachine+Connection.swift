@@ -1,6 +1,9 @@
 import MQTTCodec
 
 extension ClientMachine {
+    /// A close that comes sooner after a message has what carries them as its cause.
+    static let busyMilliseconds: Int64 = 1_000
+
     /// Opens a new connection.
     mutating func connect(at moment: Moment) {
         if credentials == nil, settings.asksForCredentials {
@@ -8,18 +11,33 @@ extension ClientMachine {
             askForCredentials(at: moment)
             return
         }
-        let number = ConnectionNumber(rawValue: nextConnection)
-        nextConnection += 1
-        phase = .opening(number, until: moment.monotonicMilliseconds + Self.openMilliseconds)
+        addresses.begin(using: &random)
         perform(.state(.connecting(attempt: reconnect.attempt)))
+        open(at: moment)
+    }
+
+    private mutating func open(at moment: Moment) {
+        let number = newNumber()
+        let milliseconds = addresses.isLast ? Self.openMilliseconds : Self.addressMilliseconds
+        phase = .opening(number, until: moment.monotonicMilliseconds + milliseconds)
         perform(.open(number))
+    }
+
+    private mutating func newNumber() -> ConnectionNumber {
+        defer { nextConnection += 1 }
+        return ConnectionNumber(rawValue: nextConnection, address: addresses.current)
     }
 
     /// The transport, TLS included, is ready for bytes.
     package mutating func transportOpened(_ number: ConnectionNumber, at moment: Moment) {
+        if case .looking(number, _) = phase {
+            looked(isThere: true, at: moment)
+            return
+        }
         guard case .opening(number, _) = phase else { return }
         let now = moment.monotonicMilliseconds
-        phase = .handshaking(until: now + Self.connackMilliseconds)
+        phase = .handshaking(
+            until: now + (addresses.isLast ? Self.connackMilliseconds : Self.addressMilliseconds))
         let keepAlive = keepAliveSeconds
         link = Link(
             number: number,
@@ -38,45 +56,84 @@ extension ClientMachine {
         _ number: ConnectionNumber, _ reason: DropReason, at moment: Moment
     ) {
         guard number == currentNumber else { return }
+        if case .looking = phase {
+            looked(isThere: false, isClosed: true, at: moment)
+            return
+        }
         drop(reason, isClosed: true, at: moment)
     }
 
     /// The connection that the machine knows of.
     var currentNumber: ConnectionNumber? {
-        if case .opening(let number, _) = phase { return number }
-        return link?.number
+        switch phase {
+        case .opening(let number, _), .looking(let number, _): number
+        case .stopped, .suspended, .waiting, .awaitingCredentials, .handshaking, .connected:
+            link?.number
+        }
     }
 
     /// Ends a connection that was wanted, and decides when the next one comes.
     mutating func drop(_ reason: DropReason, isClosed: Bool = false, at moment: Moment) {
         let now = moment.monotonicMilliseconds
-        var connectedFor: Int64?
-        if case .connected(let since) = phase {
-            connectedFor = now - since
-            counters.lostConnections += 1
+        var ended: ReconnectRule.Ended?
+        if case .connected(let since) = phase, let link {
+            ended = ReconnectRule.Ended(
+                connectedFor: now - since,
+                followsPublication: noteEnd(reason, at: moment),
+                wasBusy: link.stream.deadline != nil
+                    || now - link.messageAt < Self.busyMilliseconds)
+            uncounted.lostConnections += 1
             storeCounters()
+        } else {
+            refusals.tryFailed()
         }
         leaveConnection(closes: !isClosed)
+        lastDrop = reason
         perform(.event(.dropped(reason)))
-        scheduleNext(after: reason, connectedFor: connectedFor, at: moment)
+        if ended == nil, addresses.next() {
+            open(at: moment)
+            return
+        }
+        scheduleNext(after: reason, ended, at: moment)
     }
 
-    mutating func scheduleNext(after reason: DropReason, connectedFor: Int64?, at moment: Moment) {
-        let now = moment.monotonicMilliseconds
-        guard isForeground || awakeUntil != nil,
-            let next = reconnect.next(
-                after: reason, connectedFor: connectedFor, isForeground: isForeground,
-                using: &random)
-        else {
+    mutating func scheduleNext(
+        after reason: DropReason, _ ended: ReconnectRule.Ended?, at moment: Moment
+    ) {
+        guard isForeground || awakeUntil != nil else {
             suspend()
             return
         }
-        guard next.delay > 0 else {
-            connect(at: moment)
-            return
+        follow(
+            reconnect.next(after: reason, ended, isForeground: isForeground, using: &random),
+            at: moment)
+    }
+
+    private mutating func follow(_ next: ReconnectRule.Next, at moment: Moment) {
+        switch next {
+        case .suspend: suspend()
+        case .wait(0, _): connect(at: moment)
+        case .wait(let delay, let reason): wait(delay, reason, at: moment)
+        case .look:
+            let number = newNumber()
+            phase = .looking(number, until: moment.monotonicMilliseconds + Self.lookMilliseconds)
+            perform(.state(.connecting(attempt: reconnect.attempt)))
+            perform(.open(number))
         }
-        phase = .waiting(until: now + next.delay)
-        perform(.state(.waiting(untilMilliseconds: now + next.delay, next.reason)))
+    }
+
+    mutating func wait(_ delay: Int64, _ reason: WaitReason, at moment: Moment) {
+        let until = moment.monotonicMilliseconds + delay
+        phase = .waiting(until: until)
+        perform(.state(.waiting(untilMilliseconds: until, reason)))
+    }
+
+    /// The look has found the broker, or has not.
+    mutating func looked(isThere: Bool, isClosed: Bool = false, at moment: Moment) {
+        if !isClosed, let number = currentNumber { perform(.close(number)) }
+        follow(
+            reconnect.looked(isThere: isThere, isForeground: isForeground, using: &random),
+            at: moment)
     }
 
     /// Forgets the connection, if there is one; the caller sets the phase.
@@ -125,9 +182,20 @@ extension ClientMachine {
             password = ByteRange(offset: source.count, count: credentials.password.count)
             source += credentials.password
         }
-        let connect = Connect(
-            version: .v3_1_1, cleanSession: false, keepAlive: keepAlive,
+        var connect = Connect(
+            version: .v3_1_1, cleanSession: !settings.keepsSession, keepAlive: keepAlive,
             clientIdentifier: identifier, userName: userName, password: password)
+        if let will = settings.will {
+            let topic = ByteRange(offset: source.count, count: will.topic.count)
+            let message = ByteRange(offset: topic.end, count: will.payload.count)
+            source += will.topic + will.payload
+            connect.will =
+                (try? source.read { bytes throws(MalformedPacket) in
+                    try TopicName(validating: topic, in: bytes)
+                }).map {
+                    Connect.Will(topic: $0, message: message, qos: will.qos, retain: will.retain)
+                }
+        }
         var bytes: [UInt8] = []
         source.withUnsafeBytes {
             PacketEncoder.append(.connect(connect), fieldsIn: $0, to: &bytes)
@@ -183,16 +251,19 @@ extension ClientMachine {
     package mutating func credentialsFailed(at moment: Moment) {
         guard case .awaitingCredentials = phase else { return }
         hasAskedForCredentials = false
-        scheduleNext(after: .serverUnavailable, connectedFor: nil, at: moment)
+        scheduleNext(after: .serverUnavailable, nil, at: moment)
     }
 
     private mutating func accepted(sessionPresent: Bool, at moment: Moment) {
         let now = moment.monotonicMilliseconds
+        // A clean session is never present [MQTT-3.2.2-1].
+        let sessionPresent = sessionPresent && settings.keepsSession
         phase = .connected(since: now)
         hasAskedForCredentials = false
-        counters.connects += 1
+        addresses.served()
         if counters.sinceUnixMilliseconds == 0 {
-            counters.sinceUnixMilliseconds = moment.unixMilliseconds
+            uncounted.sinceUnixMilliseconds = moment.unixMilliseconds
+            storeCounters()
         }
         if reportAt == nil { reportAt = now + Self.reportMilliseconds }
         perform(.state(.connected(sessionPresent: sessionPresent)))
@@ -203,26 +274,26 @@ extension ClientMachine {
         }
         losses.connected(at: now)
         noteQuickReconnect(at: moment)
+        if let refused = refusals.connected() { holdBack(refused, at: moment) }
+        if refusals.hasSuspects { closeGate(at: now) }
+        refusals.holdAgain(stored.outbox.held.map(\.topic), at: now)
         sendOutgoing(at: now)
     }
 
     /// The broker has no session. Messages that had their PUBREC are the broker's, the others are
     /// published anew; all subscriptions are asked for again.
     private mutating func startSession() {
-        if stored.hasSession {
-            counters.lostSessions += 1
-            perform(.event(.sessionLost))
-        }
+        if stored.hasSession, settings.keepsSession { perform(.event(.sessionLost)) }
         let takenOver = stored.outbox.messages.filter(\.isReleased).map(\.key)
         let unwanted = stored.subscriptions.all.filter { $0.state == .unwanted }
-        record(.sessionStarted)
+        record(settings.keepsSession ? .sessionStarted : .cleanSessionStarted)
         for subscription in unwanted {
+            forgetBaselines(of: subscription.filter)
             perform(.subscriptionAnswered(subscription.filter, .unsubscribed))
         }
         inbox.sessionLost()
-        attempted = 0
+        attempted = []
         for key in takenOver {
-            counters.published += 1
             perform(.published(key))
         }
     }

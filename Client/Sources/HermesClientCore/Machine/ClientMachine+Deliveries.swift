@@ -12,6 +12,7 @@ extension ClientMachine {
     package mutating func acknowledge(_ number: UInt64, at moment: Moment) {
         guard let message = inbox.acknowledge(number) else { return }
         if let facts = message.facts { remember(facts) }
+        record(.counted(received: 1, duplicates: 0))
         if message.qos == .exactlyOnce, let identifier = message.identifier {
             record(.received(identifier, digest: message.digest))
         }
@@ -19,6 +20,8 @@ extension ClientMachine {
     }
 
     mutating func receive(_ publish: Publish, in bytes: [UInt8], at moment: Moment) {
+        link?.gate?.hasArrival = true
+        link?.messageAt = moment.monotonicMilliseconds
         let topic = Array(bytes[publish.topic.range.start..<publish.topic.range.end])
         let payload = Array(bytes[publish.payload.start..<publish.payload.end])
         switch publish.delivery {
@@ -51,21 +54,23 @@ extension ClientMachine {
     private mutating func receiveAtMostOnce(
         _ topic: [UInt8], _ payload: [UInt8], retain: Bool, at moment: Moment
     ) {
-        counters.received += 1
+        uncounted.received += 1
         let facts = readFacts(topic, payload)
         if let facts {
             guard !wasSeen(facts), inbox.copied(facts.identity) == nil else {
-                counters.duplicates += 1
+                uncounted.duplicates += 1
                 return
             }
             noteArrival(facts, at: moment.monotonicMilliseconds)
             // Nobody acknowledges it: it counts as seen when it comes.
             remember(facts)
         }
-        _ = inbox.deliver(topic: topic, payload: payload, retain: retain, facts: facts, as: nil)
+        _ = inbox.deliver(
+            topic: topic, payload: payload, retain: retain, facts: facts, as: nil,
+            at: moment.monotonicMilliseconds)
         let dropped = inbox.dropAtMostOnce(beyond: settings.limits)
         if dropped > 0 {
-            counters.droppedAtMostOnce += UInt64(dropped)
+            uncounted.droppedAtMostOnce += UInt64(dropped)
             perform(.event(.droppedAtMostOnce(count: dropped)))
         }
     }
@@ -96,12 +101,11 @@ extension ClientMachine {
             // The broker has given up the old message and uses its identifier again.
             record(.receivedReleased(arrival.identifier))
         }
-        counters.received += 1
         let facts = readFacts(topic, payload)
         if let facts {
             arrival.awaits = inbox.copied(facts.identity)
             if arrival.awaits != nil || wasSeen(facts) {
-                counters.duplicates += 1
+                record(.counted(received: 1, duplicates: 1))
                 answer(arrival, at: moment.monotonicMilliseconds)
                 return
             }
@@ -115,7 +119,8 @@ extension ClientMachine {
         if let facts { noteArrival(facts, at: moment.monotonicMilliseconds) }
         arrival.awaits = inbox.deliver(
             topic: topic, payload: payload, retain: retain, facts: facts,
-            as: (arrival.identifier, arrival.qos, arrival.digest))
+            as: (arrival.identifier, arrival.qos, arrival.digest),
+            at: moment.monotonicMilliseconds)
         inbox.append(arrival)
     }
 
@@ -127,6 +132,7 @@ extension ClientMachine {
     /// Sends PUBACK and PUBREC for what the app has acknowledged, in the order of arrival.
     private mutating func answerArrivals(at now: Int64) {
         while let arrival = inbox.takeAnswerable() {
+            link?.messageAt = now
             if arrival.qos == .exactlyOnce {
                 if stored.received[arrival.identifier] != arrival.digest {
                     record(.received(arrival.identifier, digest: arrival.digest))
@@ -136,13 +142,46 @@ extension ClientMachine {
                 send(.puback, arrival.identifier, at: now)
             }
         }
+        askAtGate(at: now)
     }
 
     // MARK: Duplicates and losses
 
-    private func readFacts(_ topic: [UInt8], _ payload: [UInt8]) -> MessageFacts? {
+    private mutating func readFacts(_ topic: [UInt8], _ payload: [UInt8]) -> MessageFacts? {
         guard let facts = settings.readFacts(topic, payload), facts.isBounded else { return nil }
+        // A part of a channel has no order of its own: its messages have names only.
+        if case .sequenced(let numbers) = facts,
+            !stored.subscriptions.countsLosses(ofTopic: topic)
+        {
+            return .named(Self.name(of: numbers))
+        }
+        if case .sequenced(let numbers) = facts { noteTopic(topic, of: numbers.channel) }
         return facts
+    }
+
+    private static func name(of numbers: SequenceNumbers) -> [UInt8] {
+        var name = RecordWriter()
+        name.append(ContentDigest.of(topic: numbers.channel, payload: []))
+        name.append(numbers.sequence)
+        name.append(numbers.publishedAtMilliseconds)
+        return name.bytes
+    }
+
+    private mutating func noteTopic(_ topic: [UInt8], of channel: [UInt8]) {
+        if channelTopics[channel] == topic { return }
+        if channelTopics.count >= ChannelTable.mostChannels { channelTopics = [:] }
+        channelTopics[channel] = topic
+    }
+
+    /// A subscription has ended or is asked for anew: messages were missed meanwhile that were
+    /// never to come. A channel of which no topic is known in this life of the program may be one of
+    /// its channels.
+    mutating func forgetBaselines(of filter: [UInt8]) {
+        for (channel, _) in stored.channels.windows {
+            if let topic = channelTopics[channel], !TopicMatch.covers(filter, topic) { continue }
+            losses.forget(channel)
+            record(.baselineForgotten(channel))
+        }
     }
 
     private func wasSeen(_ facts: MessageFacts) -> Bool {
@@ -176,7 +215,6 @@ extension ClientMachine {
         for (channel, lost) in losses.takeLosses(at: now) {
             guard let last = lost.last?.upperBound else { continue }
             let count = lost.reduce(UInt64(0)) { $0 &+ ($1.upperBound - $1.lowerBound) &+ 1 }
-            counters.losses &+= count
             // A kill in between tells it twice, and not never.
             perform(.event(.loss(channel: channel, lost)))
             record(.lossTold(channel, upTo: last, count: count))

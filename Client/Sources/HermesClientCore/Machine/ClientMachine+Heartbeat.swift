@@ -41,6 +41,7 @@ extension ClientMachine {
     }
 
     mutating func receivePingresp(at moment: Moment) {
+        gateAnswered(at: moment.monotonicMilliseconds)
         guard let provesInterval = link?.heartbeat.answered(), provesInterval else { return }
         changeRhythm(at: moment) { $0.noteSuccess(at: moment) }
     }

@@ -15,17 +15,22 @@ package enum PublishError: Error, Hashable, Sendable {
 extension ClientMachine {
     /// Publishes a message. With QoS 1 and 2 it is stored, and ``ClientAction/published(_:)`` tells
     /// its key when the broker has taken it over; returns that key, or `nil` for QoS 0.
+    ///
+    /// Without `sendsNow` the message leaves with ``sendPending(at:)``: the driver knows by then
+    /// whether it is stored, and otherwise takes it back by ``withdraw(_:)``.
     package mutating func publish(
-        topic: [UInt8], payload: [UInt8], qos: QoS, retain: Bool = false, at moment: Moment
+        topic: [UInt8], payload: [UInt8], qos: QoS, retain: Bool = false, sendsNow: Bool = true,
+        at moment: Moment
     ) throws(PublishError) -> UInt64? {
         try check(topic: topic, payload: payload, qos: qos)
         let now = moment.monotonicMilliseconds
         guard qos != .atMostOnce else {
             guard case .connected = phase else { throw .notConnected }
+            link?.messageAt = now
             send(Self.encodePublish(topic, payload, qos, retain, nil, isDuplicate: false), at: now)
             return nil
         }
-        guard stored.outbox.messages.count < settings.limits.outboxMessages,
+        guard stored.outbox.count < settings.limits.outboxMessages,
             stored.outbox.bytes + topic.count + payload.count <= settings.limits.outboxBytes
         else { throw .outboxFull }
         let key = nextKey
@@ -35,8 +40,23 @@ extension ClientMachine {
                 OutgoingMessage(
                     key: key, identifier: freeIdentifier(), topic: topic, payload: payload,
                     qos: qos, retain: retain)))
-        sendOutgoing(at: now)
+        // It would overtake those that are held back.
+        if !stored.outbox.held(withTopic: topic).isEmpty { record(.heldBack(key)) }
+        if sendsNow { sendOutgoing(at: now) }
         return key
+    }
+
+    /// Sends what calls have stored.
+    package mutating func sendPending(at moment: Moment) {
+        sendOutgoing(at: moment.monotonicMilliseconds)
+    }
+
+    /// Takes back a message that could not be stored and was not sent.
+    /// False if something else has sent it meanwhile: then it is kept.
+    package mutating func withdraw(_ key: UInt64) -> Bool {
+        let isSent = stored.outbox.messages.prefix(link?.sent ?? 0).contains { $0.key == key }
+        if !isSent { stored.apply(.discarded(key)) }
+        return !isSent
     }
 
     private func check(topic: [UInt8], payload: [UInt8], qos: QoS) throws(PublishError) {
@@ -61,7 +81,8 @@ extension ClientMachine {
         while true {
             lastIdentifier &+= 1
             guard let identifier = PacketIdentifier(lastIdentifier),
-                !stored.outbox.contains(identifier), link?.request?.identifier != identifier
+                !stored.outbox.contains(identifier), link?.request?.identifier != identifier,
+                link?.report != .sent(identifier), link?.discarded.contains(identifier) != true
             else { continue }
             return identifier
         }
@@ -79,18 +100,21 @@ extension ClientMachine {
             if message.isReleased {
                 send(.pubrel, message.identifier, at: now)
             } else {
+                guard maySend(.message(message.key)) else { return }
+                link?.publishedAt = now
                 // DUP tells of a second attempt [MQTT-3.3.1-1].
                 let bytes = Self.encodePublish(
                     message.topic, message.payload, message.qos, message.retain,
-                    message.identifier, isDuplicate: sent < attempted)
+                    message.identifier, isDuplicate: attempted.contains(message.key))
                 send(bytes, at: now)
             }
             link?.sent = sent + 1
-            attempted = max(attempted, sent + 1)
+            attempted.insert(message.key)
         }
+        askForReport()
     }
 
-    private static func encodePublish(
+    static func encodePublish(
         _ topic: [UInt8], _ payload: [UInt8], _ qos: QoS, _ retain: Bool,
         _ identifier: PacketIdentifier?, isDuplicate: Bool
     ) -> [UInt8] {
@@ -111,11 +135,22 @@ extension ClientMachine {
     // MARK: Acknowledgements
 
     mutating func receivePuback(_ identifier: PacketIdentifier, at moment: Moment) {
+        let now = moment.monotonicMilliseconds
+        if case .sent(identifier)? = link?.report {
+            link?.report = .none
+            isReportDue = false
+            if stored.reportRefusedAt != nil { record(.reportRefused(at: nil)) }
+            refusals.settled(.report)
+            sendOutgoing(at: now)
+            return
+        }
+        if link?.discarded.remove(identifier) != nil { return }
         guard let index = sentIndex(identifier, qos: .atLeastOnce) else {
             drop(.violation(.unexpectedAcknowledgement(.puback, identifier)), at: moment)
             return
         }
-        finish(index, at: moment.monotonicMilliseconds)
+        brokerTook(stored.outbox.messages[index])
+        finish(index, at: now)
     }
 
     mutating func receivePubrec(_ identifier: PacketIdentifier, at moment: Moment) {
@@ -125,8 +160,12 @@ extension ClientMachine {
         }
         let message = stored.outbox.messages[index]
         // From here on the message is the broker's, and a PUBLISH of it would be a second message.
-        if !message.isReleased { record(.released(message.key)) }
+        if !message.isReleased {
+            record(.released(message.key))
+            brokerTook(message)
+        }
         send(.pubrel, identifier, at: moment.monotonicMilliseconds)
+        sendOutgoing(at: moment.monotonicMilliseconds)
     }
 
     mutating func receivePubcomp(_ identifier: PacketIdentifier, at moment: Moment) {
@@ -151,8 +190,7 @@ extension ClientMachine {
         let key = stored.outbox.messages[index].key
         record(.finished(key))
         link?.sent -= 1
-        attempted -= 1
-        counters.published += 1
+        attempted.remove(key)
         perform(.published(key))
         sendOutgoing(at: now)
     }

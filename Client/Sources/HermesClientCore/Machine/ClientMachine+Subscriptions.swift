@@ -17,7 +17,8 @@ extension ClientMachine {
     /// Keeps a subscription until ``unsubscribe(_:at:)``; it is renewed when the session is lost.
     /// ``ClientAction/subscriptionAnswered(_:_:)`` tells what the broker says.
     package mutating func subscribe(
-        _ filter: [UInt8], qos: QoS, at moment: Moment
+        _ filter: [UInt8], qos: QoS, countsLosses: Bool = true, sendsNow: Bool = true,
+        at moment: Moment
     ) throws(SubscriptionError) {
         guard filter.count <= Int(UInt16.max) else { throw .filter(.truncated) }
         do throws(MalformedPacket) {
@@ -34,27 +35,38 @@ extension ClientMachine {
                 table.bytes + filter.count <= settings.limits.subscriptionBytes
             else { throw .tooMany }
         }
-        if let known, case .granted(let granted) = known.state, known.qos == qos {
+        if let known, case .granted(let granted) = known.state, known.qos == qos,
+            known.countsLosses == countsLosses
+        {
             perform(.subscriptionAnswered(filter, .granted(granted.rawValue)))
             return
         }
         // One that was granted stays the app's when a change of its QoS is refused.
         let state: Subscription.State = known?.state.isGranted == true ? .lost : .wanted
         link?.refused.remove(filter)
-        record(.subscription(Subscription(filter: filter, qos: qos, state: state)))
-        sendOutgoing(at: moment.monotonicMilliseconds)
+        record(
+            .subscription(
+                Subscription(filter: filter, qos: qos, state: state, countsLosses: countsLosses)))
+        if sendsNow { sendOutgoing(at: moment.monotonicMilliseconds) }
     }
 
     /// Ends a subscription, at once or when there is a connection; one that is unknown is answered
     /// at once.
-    package mutating func unsubscribe(_ filter: [UInt8], at moment: Moment) {
+    package mutating func unsubscribe(
+        _ filter: [UInt8], sendsNow: Bool = true, at moment: Moment
+    ) {
         guard var subscription = stored.subscriptions[filter] else {
             perform(.subscriptionAnswered(filter, .unsubscribed))
             return
         }
         subscription.state = .unwanted
         record(.subscription(subscription))
-        sendOutgoing(at: moment.monotonicMilliseconds)
+        if sendsNow { sendOutgoing(at: moment.monotonicMilliseconds) }
+    }
+
+    /// Takes back a change that could not be stored and was not sent.
+    package mutating func restore(_ filter: [UInt8], _ former: Subscription?) {
+        stored.apply(former.map { .subscription($0) } ?? .subscriptionForgotten(filter))
     }
 
     /// Sends the next SUBSCRIBE or UNSUBSCRIBE, unless one is under way.
@@ -112,7 +124,11 @@ extension ClientMachine {
                 apply(code, to: subscription)
             }
         } else {
-            for subscription in request.filters { forget(subscription) }
+            for subscription in request.filters {
+                // Also of one that the app wants again meanwhile.
+                forgetBaselines(of: subscription.filter)
+                forget(subscription)
+            }
         }
         sendOutgoing(at: moment.monotonicMilliseconds)
     }

@@ -21,7 +21,10 @@ package struct OutgoingMessage: Hashable, Sendable {
 /// The messages on their way to the broker, in the order of publishing.
 package struct Outbox: Equatable, Sendable {
     package private(set) var messages: [OutgoingMessage] = []
-    /// Topics and payloads together.
+    /// Messages upon which the broker has closed connections, and others of their topics, in the
+    /// order of publishing: they are not sent before ``retry(_:)``.
+    package private(set) var held: [OutgoingMessage] = []
+    /// Topics and payloads together, of both.
     package private(set) var bytes = 0
 
     package init() {}
@@ -39,21 +42,52 @@ package struct Outbox: Equatable, Sendable {
     }
 
     package mutating func remove(_ key: UInt64) {
+        if let index = index(of: key) {
+            bytes -= messages.remove(at: index).size
+        } else if let index = held.firstIndex(where: { $0.key == key }) {
+            bytes -= held.remove(at: index).size
+        }
+    }
+
+    package mutating func holdBack(_ key: UInt64) {
         guard let index = index(of: key) else { return }
-        bytes -= messages[index].size
-        messages.remove(at: index)
+        let message = messages.remove(at: index)
+        held.insert(message, at: held.firstIndex { $0.key > key } ?? held.count)
+    }
+
+    /// A message that was held back becomes the last one to be sent.
+    package mutating func retry(_ key: UInt64) {
+        guard let index = held.firstIndex(where: { $0.key == key }) else { return }
+        messages.append(held.remove(at: index))
+    }
+
+    /// Messages with this topic that are held back.
+    package func held(withTopic topic: [UInt8]) -> [OutgoingMessage] {
+        held.filter { $0.topic == topic }
+    }
+
+    /// Messages with this topic that are to be sent and that the broker may refuse.
+    package func unreleased(withTopic topic: [UInt8]) -> [OutgoingMessage] {
+        messages.filter { $0.topic == topic && !$0.isReleased }
+    }
+
+    /// Messages, those that are held back included.
+    package var count: Int { messages.count + held.count }
+
+    package subscript(key: UInt64) -> OutgoingMessage? {
+        messages.first { $0.key == key } ?? held.first { $0.key == key }
     }
 
     /// Keeps only messages without a PUBREC: those of a lost session that are published anew.
     package mutating func removeReleased() {
         messages.removeAll(where: \.isReleased)
-        bytes = messages.reduce(0) { $0 + $1.size }
+        bytes = (messages + held).reduce(0) { $0 + $1.size }
     }
 
     package func contains(_ identifier: PacketIdentifier) -> Bool {
         messages.contains { $0.identifier == identifier }
+            || held.contains { $0.identifier == identifier }
     }
 
-    /// Keys rise with the index.
     private func index(of key: UInt64) -> Int? { messages.firstIndex { $0.key == key } }
 }

@@ -21,8 +21,11 @@ package struct Subscription: Hashable, Sendable {
     /// The highest that the app asks for.
     package var qos: QoS
     package var state: State
+    /// Holes in the sequences of what it brings are losses. Off for one that brings a part only.
+    package var countsLosses = true
 
-    package init(filter: [UInt8], qos: QoS, state: State) {
+    package init(filter: [UInt8], qos: QoS, state: State, countsLosses: Bool = true) {
+        self.countsLosses = countsLosses
         self.filter = filter
         self.qos = qos
         self.state = state
@@ -36,6 +39,13 @@ package struct SubscriptionTable: Equatable, Sendable {
     package private(set) var bytes = 0
 
     package init() {}
+
+    /// False if every subscription that brings this topic brings a part of its messages only.
+    func countsLosses(ofTopic topic: [UInt8]) -> Bool {
+        guard all.contains(where: { !$0.countsLosses }) else { return true }
+        let matching = all.filter { TopicMatch.covers($0.filter, topic) }
+        return matching.isEmpty || matching.contains(where: \.countsLosses)
+    }
 
     package subscript(filter: [UInt8]) -> Subscription? { all.first { $0.filter == filter } }
 

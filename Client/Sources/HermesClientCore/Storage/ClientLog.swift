@@ -15,11 +15,14 @@ package enum ClientLog {
 
     package struct Recovery: Sendable {
         package var state: StoredState
-        /// The length in bytes of the file's sound beginning: what follows is to be cut off.
+        /// The length in bytes of the file's sound beginning, up to what a kill has cut; what
+        /// follows is to be cut off.
         package var soundBytes: Int
-        /// Bytes that were left out. A kill leaves less than one frame; more tells of a damaged
-        /// file.
+        /// Bytes of a last frame that a kill has cut. Nobody was told that they were stored.
         package var droppedBytes: Int
+        /// Bytes that cannot be read although they were stored whole. The caller keeps the file
+        /// aside, puts ``file(_:)`` in its place and tells.
+        package var damagedBytes = 0
     }
 
     /// The file is not one of these, or of a later version. The caller keeps it aside and begins a
@@ -44,20 +47,63 @@ package enum ClientLog {
     }
 
     /// Reads a file; an empty one, or one that a kill cut in its header, holds nothing.
+    ///
+    /// Behind a damaged frame the next sound one is looked for, so that a bit that flips costs one
+    /// change, not all that follow it.
     package static func recover(_ file: [UInt8]) throws(UnknownFile) -> Recovery {
-        guard header.prefix(file.count).elementsEqual(file.prefix(header.count)) else {
-            throw UnknownFile()
-        }
         guard file.count >= header.count else {
+            guard header.starts(with: file) else { throw UnknownFile() }
             return Recovery(state: StoredState(), soundBytes: 0, droppedBytes: file.count)
         }
-        var state = StoredState()
-        var offset = header.count
-        while let (records, end) = nextFrame(file, at: offset) {
-            for record in records { state.apply(record) }
-            offset = end
+        let flips = zip(header, file).reduce(0) { $0 + ($1.0 ^ $1.1).nonzeroBitCount }
+        guard flips <= mostHeaderFlips, file[header.count - 1] == header[header.count - 1] else {
+            throw UnknownFile()
         }
-        return Recovery(state: state, soundBytes: offset, droppedBytes: file.count - offset)
+        var recovery = Recovery(
+            state: StoredState(), soundBytes: file.count, droppedBytes: 0,
+            damagedBytes: flips > 0 ? header.count : 0)
+        var offset = header.count
+        while offset < file.count {
+            if let (records, end) = nextFrame(file, at: offset) {
+                for record in records { recovery.state.apply(record) }
+                offset = end
+            } else if let next = soundFrame(file, from: offset + 1) {
+                recovery.damagedBytes += next - offset
+                offset = next
+            } else if isCut(file, at: offset) {
+                recovery.soundBytes = offset
+                recovery.droppedBytes = file.count - offset
+                break
+            } else {
+                recovery.damagedBytes += file.count - offset
+                break
+            }
+        }
+        if recovery.damagedBytes > 0 { recovery.state.noteDamage() }
+        return recovery
+    }
+
+    /// More differing bits than these, and the file is none of a client.
+    private static let mostHeaderFlips = 2
+
+    /// The place of the first sound frame from `start` on; an empty one does not count, because
+    /// chance would find it in other bytes.
+    private static func soundFrame(_ file: [UInt8], from start: Int) -> Int? {
+        (start..<max(start, file.count - 8)).first { offset in
+            nextFrame(file, at: offset).map { !$0.records.isEmpty } ?? false
+        }
+    }
+
+    /// True if the file ends within the frame at `offset`, as a kill leaves it; a whole frame whose
+    /// length is damaged is not cut.
+    private static func isCut(_ file: [UInt8], at offset: Int) -> Bool {
+        var fields = RecordFields(file[offset...])
+        guard let length = fields.integer(UInt32.self), let sum = fields.integer(UInt32.self)
+        else { return true }
+        guard Int(length) <= mostFrameBytes, Int(length) > file.count - offset - 8 else {
+            return false
+        }
+        return checksum(file[(offset + 8)...]) != sum
     }
 
     /// The frame that begins at `offset`; `nil` if it is cut or damaged.

@@ -21,15 +21,33 @@ extension StoredRecord {
         case subscription = 17
         case sequence = 18
         case channel = 19
+        case heldBack = 20
+        case retried = 21
+        case discarded = 22
+        case reportRefused = 23
+        case owner = 24
+        case counted = 25
+        case baselineForgotten = 26
+        case channelAnew = 27
+        case uncountedSubscription = 28
+        case cleanSessionStarted = 29
     }
 
     func encode(to writer: inout RecordWriter) {
         writer.append(kind.rawValue)
         switch self {
-        case .connecting, .sessionStarted: break
+        case .connecting, .sessionStarted, .cleanSessionStarted: break
         case .sessionResumed(let isCertain): writer.append(isCertain)
         case .queued(let message): Self.encode(message, to: &writer)
-        case .released(let key), .finished(let key): writer.append(key)
+        case .released(let key), .finished(let key), .heldBack(let key), .retried(let key),
+            .discarded(let key):
+            writer.append(key)
+        case .reportRefused(let at): writer.append(at ?? 0)
+        case .owner(let identifier): writer.append(identifier)
+        case .counted(let received, let duplicates):
+            writer.append(received)
+            writer.append(duplicates)
+        case .baselineForgotten(let channel): writer.append(channel)
         case .received(let identifier, let digest):
             writer.append(identifier.rawValue)
             writer.append(digest)
@@ -66,21 +84,35 @@ extension StoredRecord {
         switch kind {
         case .connecting: return .connecting
         case .sessionStarted: return .sessionStarted
+        case .cleanSessionStarted: return .cleanSessionStarted
         case .sessionResumed: return fields.flag().map { .sessionResumed(isCertain: $0) }
         case .queued: return decodeMessage(&fields).map { .queued($0) }
         case .released: return fields.integer().map { .released($0) }
         case .finished: return fields.integer().map { .finished($0) }
+        case .heldBack: return fields.integer().map { .heldBack($0) }
+        case .retried: return fields.integer().map { .retried($0) }
+        case .discarded: return fields.integer().map { .discarded($0) }
+        case .reportRefused: return fields.integer().map { .reportRefused(at: $0 == 0 ? nil : $0) }
+        case .owner: return fields.string().map { .owner($0) }
+        case .counted:
+            guard let received = fields.integer(UInt32.self),
+                let duplicates = fields.integer(UInt32.self)
+            else { return nil }
+            return .counted(received: received, duplicates: duplicates)
+        case .baselineForgotten: return fields.string().map { .baselineForgotten($0) }
         case .received:
             guard let identifier = identifier(&fields), let digest = fields.integer(UInt64.self)
             else { return nil }
             return .received(identifier, digest: digest)
         case .receivedReleased: return identifier(&fields).map { .receivedReleased($0) }
-        case .subscription:
+        case .subscription, .uncountedSubscription:
             guard let filter = fields.string(), let qos = qos(&fields),
                 let number = fields.integer(UInt8.self),
                 let state = Self.state(ofCode: number)
             else { return nil }
-            return .subscription(Subscription(filter: filter, qos: qos, state: state))
+            return .subscription(
+                Subscription(
+                    filter: filter, qos: qos, state: state, countsLosses: kind == .subscription))
         case .subscriptionForgotten: return fields.string().map { .subscriptionForgotten($0) }
         case .sequence: return decodeNumbers(&fields).map { .sequence($0) }
         case .lossTold:
@@ -88,7 +120,8 @@ extension StoredRecord {
                 let count = fields.integer(UInt64.self)
             else { return nil }
             return .lossTold(channel, upTo: upTo, count: count)
-        case .channel: return decodeChannel(&fields)
+        case .channel: return decodeChannel(&fields, beginsAnew: false)
+        case .channelAnew: return decodeChannel(&fields, beginsAnew: true)
         case .messageName: return fields.string().map { .messageName($0) }
         case .rhythm: return decodeRhythm(&fields)
         case .counters: return decodeCounters(&fields).map { .counters($0) }
@@ -99,17 +132,26 @@ extension StoredRecord {
         switch self {
         case .connecting: .connecting
         case .sessionStarted: .sessionStarted
+        case .cleanSessionStarted: .cleanSessionStarted
         case .sessionResumed: .sessionResumed
         case .queued: .queued
         case .released: .released
         case .finished: .finished
+        case .heldBack: .heldBack
+        case .retried: .retried
+        case .discarded: .discarded
+        case .reportRefused: .reportRefused
+        case .owner: .owner
+        case .counted: .counted
+        case .baselineForgotten: .baselineForgotten
         case .received: .received
         case .receivedReleased: .receivedReleased
-        case .subscription: .subscription
+        case .subscription(let asked):
+            asked.countsLosses ? .subscription : .uncountedSubscription
         case .subscriptionForgotten: .subscriptionForgotten
         case .sequence: .sequence
         case .lossTold: .lossTold
-        case .channel: .channel
+        case .channel(_, let window): window.beginsAnew ? .channelAnew : .channel
         case .messageName: .messageName
         case .rhythm: .rhythm
         case .counters: .counters
@@ -180,7 +222,9 @@ extension StoredRecord {
         for word in window.words { writer.append(word) }
     }
 
-    private static func decodeChannel(_ fields: inout RecordFields) -> StoredRecord? {
+    private static func decodeChannel(
+        _ fields: inout RecordFields, beginsAnew: Bool
+    ) -> StoredRecord? {
         guard let channel = fields.string(), let baseline = fields.integer(UInt64.self),
             let mark = fields.integer(UInt64.self), let toldUpTo = fields.integer(UInt64.self),
             let losses = fields.integer(UInt64.self), let latest = fields.integer(Int64.self)
@@ -192,7 +236,7 @@ extension StoredRecord {
         }
         return ChannelWindow(
             baseline: baseline, mark: mark, toldUpTo: toldUpTo, losses: losses,
-            latestMilliseconds: latest, words: words
+            latestMilliseconds: latest, words: words, beginsAnew: beginsAnew
         ).map { .channel(channel, $0) }
     }
 

@@ -1,0 +1,3 @@
+@_exported import Glibc
+
+public var F_FULLFSYNC: Int32 { 51 }

@@ -1,0 +1,150 @@
+import BrokerAPI
+import MQTTCodec
+import MQTTCore
+import Store
+import Structures
+
+/// Parts of queues that the store has read get their places in memory, and are sent.
+extension Shard {
+    /// Puts a part of the queue into memory and sends it, except positions dropped meanwhile.
+    package mutating func place(
+        _ slice: QueueSlice, for handle: Handle, dropped: ClosedRange<UInt64>?
+    ) {
+        let session = connections[handle].session
+        let before = sessions[session].outbound
+        let firstWaiting = before.firstStored
+        var next = slice.next
+        slice.forEach { item in
+            guard dropped?.contains(item.position) != true else { return }
+            if item.position < firstWaiting {
+                // After a crash more may have been sent than the window holds.
+                guard item.position < next else { return }
+                if sessions[session].outbound.loadedInFlight < context.limits.maxInFlight {
+                    placeSent(item, session, handle)
+                } else {
+                    next = item.position
+                }
+            } else if item.position < next, belongsToOthers(item, session) {
+                let follower = follower(of: session, item.position)
+                finished(session, item.position, .handedOver)
+                pass(item, follower: follower)
+                sessions[session].outbound.skipWaiting(
+                    item.position, bytes: item.topic.count + item.payload.count)
+            } else if item.position < next, !placeWaiting(item, session, slice.request.ticket) {
+                next = item.position
+            }
+        }
+        if slice.failure == nil {
+            if next >= firstWaiting {
+                sessions[session].outbound.finishPlacingSent()
+                sessions.loads.hasLoadedInFlight(sessions[session].number)
+            } else {
+                sessions[session].outbound.continuePlacingSent()
+            }
+        }
+        sessions[session].outbound.finishPlacingWaiting(below: next)
+        sessions.totals.replace(before, by: sessions[session].outbound)
+        guard let failure = slice.failure else {
+            pump(session)
+            return
+        }
+        // The rest stays in the store until the client connects again.
+        context.notices.append(
+            .unreadable(
+                clientIdentifier: sessions.identifier(of: session), "\(failure)"))
+        end(handle, .storeFailure)
+    }
+
+    /// Re-sends a message with DUP 1 [MQTT-3.3.1-1], in the original order [MQTT-4.6.0-1].
+    private mutating func placeSent(_ item: QueueSlice.Item, _ session: UInt32, _ handle: Handle) {
+        if item.qos == QoS.atMostOnce.rawValue {
+            // QoS 0 may have been sent, and is never re-sent.
+            sessions[session].outbound.skipSent(item.position)
+            finished(session, item.position, .sent)
+            return
+        }
+        var item = item
+        if let acknowledgement = sessions.loads.takeAcknowledgement(
+            item.position, of: sessions[session].number), item.qos == QoS.exactlyOnce.rawValue
+        {
+            // The store may have read the part before it knew of PUBREC.
+            item.release()
+            if acknowledgement == .completed {
+                sessions[session].outbound.skipSent(item.position)
+                acknowledged(session, item.position, .exactlyOnce, arrivedMs: 0)
+                return
+            }
+        }
+        guard item.isReleased || rights.mayStillReceive(item.topic, sessions[session]) else {
+            sessions[session].outbound.skipSent(item.position)
+            revoke(session, item.topic, item.position)
+            return
+        }
+        let loaded = loaded(item, session)
+        sessions[session].outbound.placeSent(loaded, pool: context.pool)
+        if let message = loaded.message {
+            resend(message, qos: loaded.qos, retain: loaded.retain, item.position, handle)
+        } else {
+            resendPubrel(PacketIdentifier(position: item.position), handle)
+        }
+        connections[handle].outlet.noteResent()
+        connections.markDirty(handle)
+    }
+
+    /// False when the position is too far from the messages in flight; a later load brings it.
+    private mutating func placeWaiting(
+        _ item: QueueSlice.Item, _ session: UInt32, _ ticket: UInt64
+    ) -> Bool {
+        guard sessions[session].outbound.canPlace(item.position) else { return false }
+        let loaded = loaded(item, session)
+        sessions[session].outbound.placeWaiting(loaded, ticket: ticket, pool: context.pool)
+        return true
+    }
+
+    /// True when the session has left the group of this message, so another member gets it.
+    private func belongsToOthers(_ item: QueueSlice.Item, _ session: UInt32) -> Bool {
+        guard !item.shared.isEmpty, let group = subscriptions.group(item.shared) else {
+            return false
+        }
+        return !subscriptions.contains(sessions[session].subscriptions, group)
+    }
+
+    private func loaded(_ item: QueueSlice.Item, _ session: UInt32) -> OutboundQueue.Loaded {
+        var group = noIndex
+        if !item.shared.isEmpty, let found = subscriptions.group(item.shared),
+            subscriptions.contains(sessions[session].subscriptions, found)
+        {
+            group = found
+        }
+        return OutboundQueue.Loaded(
+            message: item.isReleased ? nil : Message(item, pool: context.pool),
+            position: item.position, qos: QoS(rawValue: item.qos) ?? .atLeastOnce,
+            retain: item.retain, group: group)
+    }
+
+    /// Delivers a stored message to a member of its group, if there is one.
+    mutating func pass(_ item: QueueSlice.Item, follower: UInt32 = noIndex) {
+        let group = subscriptions.group(item.shared)
+        guard group != nil else {
+            context.counters.dropped.add(.away)
+            return
+        }
+        let message = Message(item, pool: context.pool)
+        pass(message, to: group, ticket: commits.nextTicket, follower: follower)
+        message.release(in: pool)
+    }
+}
+
+extension Message {
+    /// The message of a queue position, which must still have its content (no PUBREC yet).
+    package init(_ item: QueueSlice.Item, pool: BytePool) {
+        let published = StoredQoS(byte: item.publishedQoS)
+        self.init(
+            topic: item.topic, payload: item.payload,
+            qos: published?.qos ?? QoS(rawValue: item.qos) ?? .atLeastOnce,
+            retain: item.publishedRetain, wake: published?.wake.rawValue ?? 0,
+            expiresAtMs: item.expiresAtMs, messageID: item.messageID, pool: pool)
+    }
+    /// What the publisher asks of notifications.
+    package var wakeRequest: WakeRequest { WakeRequest(rawValue: wake) ?? .byRules }
+}

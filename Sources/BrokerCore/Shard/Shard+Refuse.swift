@@ -1,0 +1,55 @@
+import BrokerAPI
+import MQTTCodec
+import Structures
+
+/// Refusals of a CONNECT, by its packet, its login, a ban or a limit.
+extension Shard {
+    package mutating func refuseConnect(
+        _ judged: JudgedConnect, _ code: Connack.ReturnCode, _ reason: CloseReason,
+        detail: String? = nil
+    ) {
+        refuseConnect(
+            judged.handle, code, reason, [UInt8](judged.clientIdentifier),
+            userName: judged.provenUser.map { [UInt8]($0.name) } ?? judged.claimedUserName,
+            detail: detail)
+    }
+
+    /// Sends CONNACK with a non-zero code and ends the connection [MQTT-3.2.2-5].
+    package mutating func refuseConnect(
+        _ handle: Handle, _ code: Connack.ReturnCode, _ reason: CloseReason,
+        _ identifier: [UInt8], userName: [UInt8]?, detail: String? = nil
+    ) {
+        connections[handle].outlet.append(
+            word: PacketEncoder.fourBytes(.refused(code)), pool: pool)
+        context.counters.refused(listener: connections[handle].listener)
+        context.counters.otherPacketsSent += 1
+        context.notices.append(
+            .refused(
+                handle, clientIdentifier: identifier, userName: userName, reason, detail: detail))
+        end(handle, reason)
+    }
+
+    /// The ban that a CONNECT meets by its client identifier or user name; `nil` without one.
+    @inline(__always)
+    package func ban(of judged: JudgedConnect) -> Ban? {
+        bans.table == nil ? nil : findBan(of: judged)
+    }
+
+    @inline(never)
+    private func findBan(of judged: JudgedConnect) -> Ban? {
+        guard let table = bans.table else { return nil }
+        if let ban = table.ban(ofClient: judged.clientIdentifier, atMs: context.wallClockMs) {
+            return ban
+        }
+        guard let name = judged.provenUser?.name ?? judged.userName else { return nil }
+        return table.ban(ofUser: name, atMs: context.wallClockMs)
+    }
+
+    /// Refuses a CONNECT that a ban fits.
+    package mutating func refuse(_ judged: JudgedConnect, by ban: Ban) {
+        context.counters.bansMet.add(ban.target.kind)
+        refuseConnect(
+            judged.handle, .notAuthorized, .banned(ban.id), [UInt8](judged.clientIdentifier),
+            userName: judged.claimedUserName)
+    }
+}
