@@ -243,7 +243,8 @@ final class ServiceConnections {
         connection.sayGoodbye()
         // One that worked is replaced at once, at the same address. One that was open and never gave
         // an answer was none: so ends a refused certificate (TLS 1.3), and a service that turns away.
-        if !connection.hasAnswered, link.isUsed || connection.goodbye != nil || reason != Self.idle {
+        if !connection.hasAnswered, link.isUsed || connection.goodbye != nil || reason != Self.idle
+        {
             connectFailed(reason, wasOpen: true, now)
         }
     }

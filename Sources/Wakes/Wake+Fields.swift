@@ -12,7 +12,7 @@ struct PayloadFields {
         guard !names.isEmpty, !wake.payload.isEmpty,
             case .object(let members)? = try? JSONParser.parse(wake.payload)
         else {
-            members = []
+            self.members = []
             return
         }
         self.members = members

@@ -103,7 +103,8 @@ struct SenderPolicyTests {
         queue.answerAll(with: Self.refusal(400, "TopicDisallowed"))
         queue.queue.giveBackSurplus(unreachable: [nil, nil])
         #expect(!queue.takeOutcomes().contains(.refused))
-        #expect(queue.queue.troubles(at: queue.now).first?.hint.contains("bundle identifier") == true)
+        let hint = queue.queue.troubles(at: queue.now).first?.hint
+        #expect(hint?.contains("bundle identifier") == true)
         let other = QueueUnderTest()
         for attempt in 0..<4 {
             other.enqueue(1)

@@ -374,7 +374,8 @@ struct WakeFlowTests {
         sender.ask(link, most: 0)
         publish("orders/1", to: link)
         sender.ask(
-            link, limits: [
+            link,
+            limits: [
                 WakeDemand.Limit(.production, bundle: "app.a", most: 3),
                 WakeDemand.Limit(.production, bundle: "unknown", most: 0),
             ])
@@ -411,7 +412,8 @@ struct WakeFlowTests {
         #expect(sender.wakes.map(\.waiting) == [1])
     }
 
-    @Test("a device that is gone since before it registered is asked for a few times, then set aside")
+    @Test(
+        "a device that was gone before it registered is asked for a few times, then set aside")
     func staleGone() throws {
         let link = makeLink()
         try disconnect(try connectPhone(in: link), from: link)

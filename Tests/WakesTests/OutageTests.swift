@@ -11,7 +11,8 @@ struct OutageTests {
         var lines = [outage.admit("no trust", isPaused: true, atMilliseconds: 1_000)]
         // Pauses that follow each other are one outage.
         for second in 2..<100 {
-            lines.append(outage.admit("no trust", isPaused: true, atMilliseconds: UInt64(second) * 1_000))
+            lines.append(
+                outage.admit("no trust", isPaused: true, atMilliseconds: UInt64(second) * 1_000))
         }
         #expect(lines == [0] + Array(repeating: nil, count: 98))
         lines = [outage.admit("another reason", isPaused: true, atMilliseconds: 100_000)]

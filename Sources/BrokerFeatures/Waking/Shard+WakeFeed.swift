@@ -135,7 +135,8 @@ extension Shard {
         let expiry = owed.expiresAtMs == 0 ? Int64.max : owed.expiresAtMs / 1_000
         let rule = owed.rule.flatMap { features.wakeRules[$0] }
         var wake = Wake(
-            handOut: handOut(of: place), clientID: features.devices.clientIdentifier(of: owed.device), device: device,
+            handOut: handOut(of: place),
+            clientID: features.devices.clientIdentifier(of: owed.device), device: device,
             kind: owed.kind,
             rule: rule,
             topic: String(decoding: owed.topic.array, as: UTF8.self),
