@@ -42,7 +42,7 @@ struct AppHealth {
     private static let leastUnknown = 100
     private static let unknownShare = 0.05
     private static let alarmTime: UInt64 = 600_000
-    /// Of the last 64 answers at least so many are about unknown tokens while a trickle goes out.
+    /// A trickle goes out while at least so many of the last 64 answers are about unknown tokens.
     private static let trickleShare = 61
     private static let trickleInterval: UInt64 = 100
 
@@ -148,7 +148,7 @@ struct AppHealth {
         suspicion.last = now
         (suspicion.cause, suspicion.word) = (cause, word)
         if device != suspicion.first { suspicion.hasOthers = true }
-        // Those that were under way when the first was refused prove nothing more. A single device
+        // What was under way when the first was refused proves nothing more. A single device
         // that is refused again has its own growing pause, and delays no other.
         if now >= suspicion.nextTry {
             if device != suspicion.first || cause == .tooManyTokens { suspicion.level += 1 }

@@ -28,7 +28,7 @@ struct PayloadFields {
         }
     }
 
-    /// Those of these names that are there.
+    /// The fields of these names that are there.
     func values(_ names: [String]) -> [(name: String, value: JSONValue)] {
         names.compactMap { name in value(name).map { (name, $0) } }
     }

@@ -103,7 +103,7 @@ struct ExplanationTests {
             (.sent, "A notification for 2 messages is with its sender, which has no answer yet."),
             (
                 .setAside,
-                "Its device gets no notifications, because the push service does not know its token, until it registers again."
+                "Its device gets no notifications, because the push service refuses it, until it registers again."
             ),
         ])
     func device(state: DeviceDetail.WakeState, words: String) {
