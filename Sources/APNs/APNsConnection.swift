@@ -32,8 +32,10 @@ final class APNsConnection {
     /// True once an answer has shown that the service takes the credentials: until then one stream
     /// is open at most.
     var isProven = false
-    /// True once any answer has come.
+    /// True once an answer has come that was no goodbye.
     var hasAnswered = false
+    /// True once an answer has said goodbye.
+    var hasSaidGoodbye = false
     /// True once no further notification is to go on it; it ends with its last stream.
     var isDraining = false
     /// The reason of a GOAWAY; `nil` before one.

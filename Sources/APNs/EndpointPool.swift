@@ -15,6 +15,10 @@ struct EndpointPool {
     let most: Int
     private var nextAttempt: UInt64 = 0
     private var failures: UInt64 = 0
+    /// Goodbyes one after the other, of services that answered nothing else.
+    private var goodbyes: UInt64 = 0
+    /// Goodbyes after each of which a connection is opened at once: one notification may cause them.
+    private static let plainGoodbyes: UInt64 = 5
     /// Since when requests wait for a stream; `nil` while none does.
     private var waitingSince: UInt64?
     /// The reason of the last failure; `nil` after a success, which is a first answer.
@@ -40,7 +44,15 @@ struct EndpointPool {
     /// Notes the first answer on a connection.
     mutating func succeeded() {
         failures = 0
+        goodbyes = 0
         failure = nil
+    }
+
+    /// Notes a connection whose only answers said goodbye ("Shutdown", "IdleTimeout").
+    mutating func saidGoodbye(_ reason: String, random: Double, at now: UInt64) {
+        goodbyes += 1
+        guard goodbyes > Self.plainGoodbyes else { return }
+        failed(reason, wasOpen: true, random: random, at: now)
     }
 
     /// Notes a connection that could not be opened, or that was open and ended without an answer.

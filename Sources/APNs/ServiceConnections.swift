@@ -213,6 +213,7 @@ final class ServiceConnections {
                     connection.hasAnswered = true
                     pool.succeeded()
                 }
+                if answer.meaning == .closing { connection.hasSaidGoodbye = true }
                 lastAnswer = now
                 if answer.status != 403 { connection.isProven = true }
                 if answer.endsConnection { connection.isDraining = true }
@@ -243,6 +244,9 @@ final class ServiceConnections {
         connection.sayGoodbye()
         // One that worked is replaced at once, at the same address. One that was open and never gave
         // an answer was none: so ends a refused certificate (TLS 1.3), and a service that turns away.
+        guard connection.hasAnswered || !connection.hasSaidGoodbye else {
+            return pool.saidGoodbye(reason, random: .random(in: 0...1), at: now)
+        }
         if !connection.hasAnswered, link.isUsed || connection.goodbye != nil || reason != Self.idle
         {
             connectFailed(reason, wasOpen: true, now)

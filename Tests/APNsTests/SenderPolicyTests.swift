@@ -270,6 +270,13 @@ struct SenderPolicyTests {
         }
         #expect(pauses(wasOpen: false) == [1, 2, 4, 5, 5, 5, 5, 5])
         #expect(pauses(wasOpen: true) == [1, 2, 4, 8, 16, 32, 60, 60])
+        // One notification that is answered with "Shutdown" for ever delays the others by seconds.
+        var turnedAway = EndpointPool(most: 2)
+        let delays = (0..<8).map { _ in
+            turnedAway.saidGoodbye("Shutdown", random: 1, at: 100_000)
+            return turnedAway.backoff(at: 100_000) / 1_000
+        }
+        #expect(delays == [0, 0, 0, 0, 0, 1, 2, 4])
         pool.failed("refused", wasOpen: true, random: 1, at: 100_000)
         #expect(pool.failure == "refused")
         pool.succeeded()
