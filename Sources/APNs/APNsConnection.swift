@@ -27,9 +27,19 @@ final class APNsConnection {
     private(set) var http2: HTTP2Client
     /// The end of the time for connection and handshake.
     let openingDeadline: UInt64
+    /// When it was begun to be opened.
+    let openedAt: UInt64
     /// True once an answer has shown that the service takes the credentials: until then one stream
     /// is open at most.
     var isProven = false
+    /// True once an answer has come that was no goodbye.
+    var hasAnswered = false
+    /// True once an answer has said goodbye.
+    var hasSaidGoodbye = false
+    /// True once no further notification is to go on it; it ends with its last stream.
+    var isDraining = false
+    /// The reason of a GOAWAY; `nil` before one.
+    var goodbye: String?
     /// The last time at which bytes came, in milliseconds of the monotonic clock.
     private(set) var lastInput: UInt64
     /// When a PING was sent that is not answered; `nil` without one.
@@ -64,6 +74,7 @@ final class APNsConnection {
         }
         self.ssl = ssl
         openingDeadline = now + Self.openingMilliseconds
+        openedAt = now
         lastInput = now
         var one: CInt = 1
         setsockopt(
@@ -104,7 +115,7 @@ final class APNsConnection {
 
     /// Streams that may be opened now.
     var room: Int {
-        guard state == .open, http2.takesRequests else { return 0 }
+        guard state == .open, !isDraining, http2.takesRequests else { return 0 }
         return max(0, (isProven ? http2.mostStreams : min(1, http2.mostStreams)) - http2.openCount)
     }
 

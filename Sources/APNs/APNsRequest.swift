@@ -6,7 +6,11 @@ package struct APNsRequest: Sendable {
     package static let mostPayloadBytes = 4_096
 
     /// Names the request in its answer.
-    package var id: UInt64
+    package var handOut: HandOut
+    /// Attempts of the same wake before, which Apple has answered or not.
+    package var attempt = 0
+    /// 10, 5 or 1; `nil` is what the kind usually has.
+    package var priority: UInt8?
     /// The raw bytes of the device token.
     package var token: [UInt8]
     package var environment: Device.Environment
@@ -23,11 +27,11 @@ package struct APNsRequest: Sendable {
     package var payload: [UInt8]
 
     package init(
-        id: UInt64, token: [UInt8], environment: Device.Environment, topic: String,
+        handOut: HandOut, token: [UInt8], environment: Device.Environment, topic: String,
         kind: WakeKind, expiration: Int64, collapseID: String,
         notificationID: (high: UInt64, low: UInt64), payload: [UInt8]
     ) {
-        self.id = id
+        self.handOut = handOut
         self.token = token
         self.environment = environment
         self.topic = topic
@@ -39,6 +43,6 @@ package struct APNsRequest: Sendable {
     }
 
     /// 10 for what the user sees; 5 for a silent notification, for which Apple refuses 10.
-    var priority: String { kind == .alert ? "10" : "5" }
+    var priorityText: String { "\(priority ?? (kind == .alert ? 10 : 5))" }
     var pushType: String { kind == .alert ? "alert" : "background" }
 }

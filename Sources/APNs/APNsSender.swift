@@ -1,5 +1,4 @@
 import BrokerAPI
-import CLinux
 import Synchronization
 import SystemFiles
 import Threads
@@ -7,7 +6,7 @@ import Threads
 /// Sends notifications to Apple's push service, on a thread of its own.
 ///
 /// Each request is answered once. The sender never holds more than ``window`` of them; what cannot
-/// be sent now comes back with `later`, so the broker, not this queue, keeps what is owed.
+/// be sent within a minute is given back, so the broker, not this queue, keeps what is owed.
 package final class APNsSender: Sendable {
     /// Requests without an answer that a caller may have at most.
     package static let window = 16_384
@@ -16,7 +15,7 @@ package final class APNsSender: Sendable {
     private let shared: SenderShared
 
     /// Starts the thread, on which both closures are called: `answers` with answers in any order,
-    /// `beat` when the sender begins or ends to pause, and every few seconds.
+    /// `beat` when ``limits`` or the troubles in ``figures`` change, and every few seconds.
     ///
     /// - Throws: `SystemError` or `ThreadFailure` when the system has no descriptor or thread for it.
     package init(
@@ -40,17 +39,22 @@ package final class APNsSender: Sendable {
     /// Hands requests over, from any thread. That thread does not spend time on making them.
     package func send(_ batch: @escaping Batch) { inbox.change { $0.batches.append(batch) } }
 
+    /// Takes hand-outs back that are of no use any more, from any thread.
+    package func withdraw(_ handOuts: [HandOut]) {
+        inbox.change { $0.withdrawn += handOuts }
+    }
+
     /// Takes credentials that were read anew, for connections and tokens from now on.
     package func use(_ credentials: APNsCredentials) {
         inbox.change { $0.credentials = credentials }
     }
 
-    /// Milliseconds for which it makes no sense to hand over requests; 0 when they are sent.
-    package var pauseMilliseconds: UInt64 { shared.pauseMilliseconds }
+    /// What the sender has no use for now, of which the broker keeps its wakes.
+    package var limits: [WakeDemand.Limit] { shared.limits }
 
     package var figures: PushFigures { shared.figures }
 
-    /// Answers what is left with `later` and ends the thread.
+    /// Gives back what is left and ends the thread.
     package func stop() { inbox.change { $0.isStopping = true } }
 }
 
@@ -58,20 +62,16 @@ package final class APNsSender: Sendable {
 final class SenderShared: Sendable {
     private struct State {
         var figures = PushFigures()
-        var pausedUntil: UInt64 = 0
+        var limits: [WakeDemand.Limit] = []
     }
 
     private let state = Mutex(State())
 
     var figures: PushFigures { state.withLock { $0.figures } }
 
-    var pauseMilliseconds: UInt64 {
-        let until = state.withLock { $0.pausedUntil }
-        let now = hermes_monotonic_ms()
-        return until > now ? until - now : 0
-    }
+    var limits: [WakeDemand.Limit] { state.withLock { $0.limits } }
 
-    func publish(_ figures: PushFigures, until pausedUntil: UInt64) {
-        state.withLock { $0 = State(figures: figures, pausedUntil: pausedUntil) }
+    func publish(_ figures: PushFigures, _ limits: [WakeDemand.Limit]) {
+        state.withLock { $0 = State(figures: figures, limits: limits) }
     }
 }

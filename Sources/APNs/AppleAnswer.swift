@@ -5,17 +5,35 @@ import RequestText
 /// What Apple answered to one notification: a status, and for all but 200 a reason ("Handling
 /// notification responses from APNs", Apple developer documentation).
 package struct AppleAnswer: Equatable, Sendable {
-    /// What the answer says of the sender, beyond the one notification.
-    package enum Concern: Equatable, Sendable {
-        case none
+    /// What an answer is about. Most reasons are about one device or notification; some make key,
+    /// certificate or app suspect, but one device alone may cause those too.
+    enum Meaning: Equatable, Sendable {
+        case accepted
+        /// The token is not active since that time (UNIX milliseconds).
+        case gone(atMs: Int64?)
+        /// Apple does not know the token, or not for this app.
+        case unknownDevice
+        /// The key may not be used for this device: its environment is another one, or the device is
+        /// none of ours.
+        case unfitKey
+        /// Key, team or certificate are wrong.
+        case credentials
+        /// The connection was opened with a token of another key.
+        case otherKey
         /// The provider token is too old.
         case expiredToken
-        /// Key, team or certificate are wrong: no notification passes until somebody corrects them.
-        case credentials
         /// Too many new provider tokens: the connection is of no use for a while.
         case tooManyTokens
-        /// The connection ends.
+        /// The app is not one that these credentials may send to.
+        case topic
+        /// Too many notifications for this device.
+        case busyDevice
+        /// Apple's service has a problem of its own, or gave no final answer.
+        case service
+        /// The connection ends, and has not taken the notification.
         case closing
+        /// The notification itself is refused.
+        case refused
     }
 
     package let status: Int
@@ -48,34 +66,34 @@ package struct AppleAnswer: Equatable, Sendable {
         timestampMs = timestamp
     }
 
-    var concern: Concern {
-        switch (status, reason) {
-        case (403, "ExpiredProviderToken"): .expiredToken
-        case (403, _): .credentials
-        case (429, "TooManyProviderTokenUpdates"): .tooManyTokens
-        case (_, "Shutdown"), (_, "IdleTimeout"): .closing
-        default: .none
-        }
-    }
-
-    /// True when the connection that brought it is of no further use.
-    var endsConnection: Bool { concern == .tooManyTokens || concern == .closing }
-
-    var outcome: WakeAnswer.Outcome {
+    var meaning: Meaning {
         switch (status, reason) {
         case (200, _): .accepted
         case (410, _): .gone(atMs: timestampMs)
-        case (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"): .badDevice
-        case (_, "IdleTimeout"), (_, "Shutdown"): .later(milliseconds: 1_000)
-        // A new token is made at once, if the one in use is old enough.
-        case (403, "ExpiredProviderToken"): .later(milliseconds: 5_000)
-        // The sender pauses, and asks for the wake again when it goes on.
-        case (403, _), (429, "TooManyProviderTokenUpdates"): .later(milliseconds: 1_000)
-        case (429, _): .later(milliseconds: 60_000)
-        case (500..., _): .later(milliseconds: 5_000)
+        case (_, "IdleTimeout"), (_, "Shutdown"): .closing
+        case (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"): .unknownDevice
+        case (400, "BadTopic"), (400, "MissingTopic"), (400, "TopicDisallowed"): .topic
+        case (403, "Forbidden"), (403, "BadEnvironmentKeyIdInToken"),
+            (403, "BadEnvironmentKeyInToken"):
+            .unfitKey
+        case (403, "UnrelatedKeyIdInToken"): .otherKey
+        case (403, "ExpiredProviderToken"): .expiredToken
+        case (403, _): .credentials
+        case (429, "TooManyProviderTokenUpdates"): .tooManyTokens
+        case (429, _): .busyDevice
+        case (500..., _): .service
         case (300..., _): .refused
-        // No final answer of HTTP.
-        default: .later(milliseconds: 5_000)
+        default: .service
+        }
+    }
+
+    /// True when the connection that brought it takes no further notifications.
+    var endsConnection: Bool {
+        switch meaning {
+        case .closing, .tooManyTokens, .otherKey: true
+        case .accepted, .gone, .unknownDevice, .unfitKey, .credentials, .expiredToken, .topic,
+            .busyDevice, .service, .refused:
+            false
         }
     }
 

@@ -1,3 +1,4 @@
+import BrokerAPI
 import CLinux
 import Glibc
 import SystemFiles
@@ -7,6 +8,8 @@ import Synchronization
 final class SenderInbox: Sendable {
     struct Content {
         var batches: [APNsSender.Batch] = []
+        /// Hand-outs of earlier batches that are of no use any more.
+        var withdrawn: [HandOut] = []
         /// By endpoint: answers of the resolver.
         var addresses: [(endpoint: Int, HostAddresses)] = []
         var credentials: APNsCredentials?

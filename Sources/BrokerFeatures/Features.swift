@@ -23,7 +23,7 @@ final class Features: Followers {
     var devices: Devices
     var wakes: OwedWakes
     var wakeRules: WakeRules
-    var wakeRequests = WakeRequests()
+    var wakeDemands = WakeDemands()
     var wakeCounters = WakeCounters()
     /// Operators who wait for the end of a notification, by the place of its device.
     var trials: [UInt32: Reply<WakeTrial?>] = [:]

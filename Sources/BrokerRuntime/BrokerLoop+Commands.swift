@@ -78,7 +78,7 @@ extension BrokerLoop {
         case .deviceList(let place, let limit, let reply):
             reply(.success(shard.deviceList(from: place, limit: limit)))
         case .tryWake(let clientID, let reply): shard.tryWake(of: clientID, reply: reply)
-        case .nextWakes(let kind, let most, let take): shard.nextWakes(kind, most: most, take)
+        case .nextWakes(let kind, let demand): shard.nextWakes(kind, demand)
         case .wakeAnswers(let answers): shard.answerWakes(answers)
         }
     }

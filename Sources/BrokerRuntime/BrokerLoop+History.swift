@@ -50,6 +50,10 @@ extension BrokerLoop {
                 report.clientIdentifier, .denied, reason: refusal.name, topic: report.topic)
         case .sessionExpired(let client):
             remember(client, .expired, reason: "session_expiry")
+        case .deviceGone(let client, let reason):
+            remember(client, .deviceGone, reason: reason)
+        case .deviceSetAside(let client, let reason):
+            remember(client, .deviceSetAside, reason: reason)
         default: break
         }
     }
@@ -159,6 +163,8 @@ extension BrokerLoop {
         case .filterRefused: "filter refused at a limit: \(reason)"
         case .denied: "denied by the access rules: \(reason)"
         case .expired: "session expired"
+        case .deviceGone: "device gone, says its push service: \(reason)"
+        case .deviceSetAside: "device set aside, since its push service refuses it: \(reason)"
         }
     }
 }

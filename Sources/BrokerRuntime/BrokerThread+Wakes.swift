@@ -1,9 +1,11 @@
 import BrokerAPI
 
 extension BrokerThread: WakeFeed {
-    package func next(_ kind: Device.Kind, most: Int, take: @escaping @Sendable ([Wake]) -> Void) {
-        _ = tell(.command(.nextWakes(kind, most: most, take: take)))
+    package func next(_ kind: Device.Kind, _ demand: WakeDemand) {
+        _ = tell(.command(.nextWakes(kind, demand)))
     }
 
-    package func answer(_ answers: [WakeAnswer]) { _ = tell(.command(.wakeAnswers(answers))) }
+    package func answer(_ answers: [WakeAnswer]) -> Bool {
+        tell(.command(.wakeAnswers(answers)))
+    }
 }

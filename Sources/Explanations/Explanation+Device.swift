@@ -30,8 +30,8 @@ extension Explanation {
                 + "has no answer yet"
         case "set_aside":
             line =
-                "Its device gets no notifications, because the push service does not know its "
-                + "token, until it registers again"
+                "Its device gets no notifications, because the push service refuses it, until it "
+                + "registers again"
         default: line = "Its device: \(device.wake)"
         }
         line += "."
@@ -46,7 +46,7 @@ extension Explanation {
         switch outcome {
         case "accepted": "taken by the push service"
         case "gone": "refused, as the app is gone"
-        case "bad_device": "refused, as the token is not known"
+        case "bad_device": "refused, as the device is not known"
         case "later": "put off"
         case "refused": "refused"
         default: outcome

@@ -40,13 +40,15 @@ package struct Explanation {
     }
 
     private var withoutSession: [String] {
-        guard let last = history.events.first else {
+        guard let newest = history.events.first else {
             return bans + [
                 "The broker knows no client of this identifier: it never came, or nothing has "
                     + "happened to it for long (limits.history_bytes), or since the last start."
             ]
         }
         var lines = bans + ["It has no session, so nothing is kept for it and nothing reaches it."]
+        let last =
+            history.events.first { $0.kind != .deviceGone && $0.kind != .deviceSetAside } ?? newest
         if last.kind == .disconnected {
             lines.append(
                 "Its session was clean, and ended with its connection \(ago(last.lastMs)).")
@@ -240,7 +242,11 @@ package struct Explanation {
             case .denied:
                 return "It may not \(Self.words(ofDenial: event.reason))\(topic): the access rules "
                     + "denied it\(times) \(ago(event.lastMs))."
-            case .connected, .disconnected, .lostMessages, .expired: return nil
+            case .deviceGone:
+                return "Its push service said \(ago(event.lastMs)) that its device is gone "
+                    + "(\(event.reason)), which was forgotten until it registers again."
+            // The device itself says so while it is set aside.
+            case .connected, .disconnected, .lostMessages, .expired, .deviceSetAside: return nil
             }
         }
     }

@@ -8,13 +8,15 @@ import Synchronization
 
 /// Brings owed wakes from the broker to Apple, and the answers back.
 ///
-/// It asks the broker for as many as the sender has room for, and for none while the sender pauses:
-/// so the broker keeps what is owed, and this side holds a bounded number.
+/// It asks the broker for as many as the sender has room for, and for none of services and apps in
+/// trouble: so the broker keeps what is owed, and this side holds a bounded number.
 package final class APNsWakes: Sendable {
     private struct State {
         var sender: APNsSender?
         /// Wakes that the sender has not answered.
         var open = 0
+        /// Answers that the broker was too busy to take.
+        var untold: [WakeAnswer] = []
         var outage = Outage()
     }
 
@@ -47,12 +49,17 @@ package final class APNsWakes: Sendable {
 
     private var sender: APNsSender? { state.withLock { $0.sender } }
 
-    /// Asks the broker for as many wakes as there is room for. A further request takes the place of
+    /// Asks the broker for as many wakes as there is room for. A further demand takes the place of
     /// one that stands, or that a busy broker has lost.
     private func ask() {
         let (sender, open) = state.withLock { ($0.sender, $0.open) }
-        guard let sender, sender.pauseMilliseconds == 0, open < APNsSender.window else { return }
-        feed.next(.apns, most: APNsSender.window - open) { [weak self] in self?.send($0) }
+        guard let sender, open < APNsSender.window else { return }
+        feed.next(
+            .apns,
+            WakeDemand(
+                most: APNsSender.window - open, limits: sender.limits,
+                take: { [weak self] in self?.send($0) },
+                withdraw: { [weak sender] in sender?.withdraw($0) }))
     }
 
     private func send(_ wakes: [Wake]) {
@@ -65,42 +72,53 @@ package final class APNsWakes: Sendable {
     }
 
     private func take(_ answers: [WakeAnswer]) {
-        let wasFull = state.withLock { state in
-            defer { state.open -= answers.count }
-            return state.open >= APNsSender.window
+        let (wasFull, all) = state.withLock { state in
+            defer {
+                state.open -= answers.count
+                state.untold = []
+            }
+            return (state.open >= APNsSender.window, state.untold + answers)
         }
-        feed.answer(answers)
+        if !feed.answer(all) { state.withLock { $0.untold = all } }
         noteSuccess(answers)
-        // While there was room, a request of ours stands.
+        // While there was room, a demand of ours stands.
         if wasFull { ask() }
     }
 
-    /// Looks at the sender, which has begun or ended to pause, or goes on as before.
+    /// Looks at the sender, which has got into or out of trouble, or goes on as before.
     private func look() {
         guard let sender else { return }
-        if let pause = sender.figures.pause { log(pause) }
+        if state.withLock({ !$0.untold.isEmpty }) { take([]) }
+        for trouble in sender.figures.troubles { log(trouble) }
         ask()
     }
 
     private func noteSuccess(_ answers: [WakeAnswer]) {
         guard answers.contains(where: { $0.outcome == .accepted }), let sender,
-            sender.figures.pause == nil, state.withLock({ $0.outage.endsWithSuccess() })
+            sender.figures.paused == 0, state.withLock({ $0.outage.endsWithSuccess() })
         else { return }
         logger.notice("Notifications are sent to Apple again")
     }
 
-    private func log(_ pause: PushFigures.Pause) {
+    private func log(_ trouble: PushFigures.Trouble) {
         let suppressed = state.withLock {
-            $0.outage.isPaused(pause.reason, atMilliseconds: hermes_monotonic_ms())
+            $0.outage.admit(
+                trouble.reason, isPaused: trouble.isPaused, atMilliseconds: hermes_monotonic_ms())
         }
         guard let suppressed else { return }
         let metadata: Logger.Metadata = [
-            LogKeys.reason: "\(VisibleText.escaped(pause.reason, limit: 300))",
-            LogKeys.hint: "\(pause.hint)",
+            LogKeys.reason: "\(VisibleText.escaped(trouble.reason, limit: 300))",
+            LogKeys.hint: "\(trouble.hint)",
         ]
-        logger.error(
-            "No notifications are sent to Apple for a while",
-            metadata: metadata.suppressing(suppressed))
+        if trouble.isPaused {
+            logger.error(
+                "No notifications are sent to Apple for a while",
+                metadata: metadata.suppressing(suppressed))
+        } else {
+            logger.warning(
+                "Apple refuses many devices, which are set aside",
+                metadata: metadata.suppressing(suppressed))
+        }
     }
 }
 
@@ -108,9 +126,13 @@ extension APNsRequest {
     /// The notification of a wake.
     init(_ wake: Wake) {
         self.init(
-            id: wake.id, token: wake.device.token, environment: wake.device.environment,
-            topic: wake.device.bundle, kind: wake.kind, expiration: wake.expiresAt,
+            handOut: wake.handOut, token: wake.device.token, environment: wake.device.environment,
+            topic: wake.device.bundle, kind: wake.kind,
+            // Apple tries once what has no time, and keeps nothing of it.
+            expiration: wake.rule?.expiresInSeconds == 0 ? 0 : wake.expiresAt,
             collapseID: wake.collapseID, notificationID: wake.notificationID,
             payload: NotificationPayload.bytes(of: wake))
+        attempt = wake.attempt
+        priority = wake.rule?.priority
     }
 }

@@ -16,17 +16,22 @@ package enum NotificationPayload {
     /// Composes a notification. Fields of the message are left out when all together would be too
     /// long.
     package static func bytes(of wake: Wake) -> [UInt8] {
-        let fields = wake.includedFields
-        let whole = compose(wake, fields)
-        return whole.count <= mostBytes ? whole : compose(wake, [])
+        let payload = PayloadFields(wake)
+        let fields = payload.values(wake.rule?.fields ?? [])
+        let names = wake.rule?.arguments ?? []
+        let whole = compose(wake, fields, payload.words(names))
+        guard whole.count > mostBytes else { return whole }
+        return compose(wake, [], names.map { _ in "" })
     }
 
-    private static func compose(_ wake: Wake, _ fields: [(String, JSONValue)]) -> [UInt8] {
+    private static func compose(
+        _ wake: Wake, _ fields: [(String, JSONValue)], _ words: [String]
+    ) -> [UInt8] {
         var json = JSONBytes()
         json.text("{\"aps\":{")
         switch wake.kind {
         case .background: json.text("\"content-available\":1")
-        case .alert: alert(wake, &json)
+        case .alert: alert(wake, words, &json)
         }
         json.text("},\"hermes\":{\"topic\":")
         json.string(topic(of: wake))
@@ -39,23 +44,52 @@ package enum NotificationPayload {
         return json.bytes
     }
 
-    private static func alert(_ wake: Wake, _ json: inout JSONBytes) {
+    private static func alert(_ wake: Wake, _ words: [String], _ json: inout JSONBytes) {
+        let rule = wake.rule
         json.text("\"alert\":{")
-        if let key = wake.rule?.titleKey {
-            json.text("\"title-loc-key\":")
+        for (key, name) in [(rule?.titleKey, "title-loc"), (rule?.subtitleKey, "subtitle-loc")] {
+            guard let key else { continue }
+            json.text("\"\(name)-key\":")
             json.string(key)
+            json.text(",")
+            guard !words.isEmpty else { continue }
+            json.text("\"\(name)-args\":")
+            arguments(wake, words, &json)
             json.text(",")
         }
         json.text("\"loc-key\":")
-        json.string(wake.rule?.bodyKey ?? usualBodyKey)
-        json.text(",\"loc-args\":[\"\(wake.waiting)\",")
-        json.string(topic(of: wake))
-        json.text("]}")
-        if let sound = wake.rule?.sound {
-            json.text(",\"sound\":")
-            json.string(sound)
+        json.string(rule?.bodyKey ?? usualBodyKey)
+        json.text(",\"loc-args\":")
+        arguments(wake, words, &json)
+        json.text("}")
+        member("sound", rule?.sound, &json)
+        if rule?.badge == true { json.text(",\"badge\":\(wake.waiting)") }
+        switch rule?.thread {
+        case .topic?: member("thread-id", topic(of: wake), &json)
+        case .name(let name)?: member("thread-id", name, &json)
+        case nil: break
         }
-        if wake.rule?.badge == true { json.text(",\"badge\":\(wake.waiting)") }
+        member("category", rule?.category, &json)
+        member("interruption-level", rule?.level?.rawValue, &json)
+        if rule?.isMutable == true { json.text(",\"mutable-content\":1") }
+    }
+
+    private static func member(_ name: String, _ value: String?, _ json: inout JSONBytes) {
+        guard let value else { return }
+        json.text(",\"\(name)\":")
+        json.string(value)
+    }
+
+    /// What texts of the app may use: the number of messages, the topic, and the fields that the rule
+    /// names, in this order.
+    private static func arguments(_ wake: Wake, _ words: [String], _ json: inout JSONBytes) {
+        json.text("[\"\(wake.waiting)\",")
+        json.string(topic(of: wake))
+        for word in words {
+            json.text(",")
+            json.string(word)
+        }
+        json.text("]")
     }
 
     /// The topic, cut to whole characters.

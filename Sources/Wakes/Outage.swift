@@ -13,11 +13,14 @@ struct Outage {
 
     private static var freshLimiter: LogLimiter { LogLimiter(maximumKeys: 8) }
 
-    /// Notes that nothing is sent, at a time in milliseconds of the monotonic clock.
+    /// Notes a trouble at a time in milliseconds of the monotonic clock; with `isPaused` it is one in
+    /// which nothing is sent.
     ///
     /// - Returns: The number of notes of this reason since its last line; `nil` for no line now.
-    mutating func isPaused(_ reason: String, atMilliseconds now: UInt64) -> Int? {
-        lasts = true
+    mutating func admit(
+        _ reason: String, isPaused: Bool, atMilliseconds now: UInt64
+    ) -> Int? {
+        lasts = lasts || isPaused
         return limiter.admit(reason, every: Self.interval, atMilliseconds: now)
     }
 

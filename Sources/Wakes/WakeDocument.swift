@@ -4,6 +4,7 @@ import RequestText
 /// The JSON of a wake for the operator's webhook (docs/push.md).
 enum WakeDocument {
     static func bytes(of wake: Wake) -> [UInt8] {
+        let payload = PayloadFields(wake)
         var json = JSONBytes()
         json.text("{\"id\":")
         json.string(wake.notificationName)
@@ -17,11 +18,28 @@ enum WakeDocument {
         member("collapse_id", wake.collapseID, &json)
         if let rule = wake.rule, wake.kind == .alert {
             if let key = rule.titleKey { member("title", key, &json) }
+            if let key = rule.subtitleKey { member("subtitle", key, &json) }
             if let key = rule.bodyKey { member("body", key, &json) }
+            if !rule.arguments.isEmpty {
+                json.text(",\"args\":[")
+                for (place, word) in payload.words(rule.arguments).enumerated() {
+                    if place > 0 { json.text(",") }
+                    json.string(word)
+                }
+                json.text("]")
+            }
             if let sound = rule.sound { member("sound", sound, &json) }
             if rule.badge { json.text(",\"badge\":\(wake.waiting)") }
+            switch rule.thread {
+            case .topic?: member("thread", wake.topic, &json)
+            case .name(let name)?: member("thread", name, &json)
+            case nil: break
+            }
+            if let category = rule.category { member("category", category, &json) }
+            if let level = rule.level { member("level", level.rawValue, &json) }
         }
-        let fields = wake.includedFields
+        if let priority = wake.rule?.priority { json.text(",\"priority\":\(priority)") }
+        let fields = payload.values(wake.rule?.fields ?? [])
         if !fields.isEmpty {
             json.text(",\"fields\":")
             json.object(fields)

@@ -64,7 +64,8 @@ package final class WebhookWakes: Sendable {
             await work(
                 feed, events,
                 ask: { most in
-                    feed.next(.webhook, most: most) { source.yield(.wakes($0)) }
+                    feed.next(
+                        .webhook, WakeDemand(most: most, take: { source.yield(.wakes($0)) }))
                 },
                 start: { wake in
                     tasks.addTask {
@@ -118,7 +119,8 @@ package final class WebhookWakes: Sendable {
                 let outcome = Self.outcome(
                     of: reply, pause: max(pausedUntil, now + 1_000) - now)
                 count(outcome, reply)
-                feed.answer([WakeAnswer(id: wake.id, outcome: outcome, reason: reply.reason)])
+                // A lost answer repeats the wake, which has the same name.
+                _ = feed.answer([WakeAnswer(wake.handOut, outcome, reason: reply.reason)])
             }
             askIfFree()
         }
@@ -142,16 +144,18 @@ package final class WebhookWakes: Sendable {
         case .accepted: .accepted
         case .status(410, _): .gone(atMs: nil)
         case .status(let status, _) where judged.contains(status): .refused
-        case .status, .noAnswer: .later(milliseconds: pause)
+        case .status: .later(milliseconds: pause)
+        // It may never have reached the receiver, which is asked for nothing until the pause ends.
+        case .noAnswer: .givenBack
         }
     }
 
     private func count(_ outcome: WakeAnswer.Outcome, _ reply: WebhookReply) {
         counters.withLock { counters in
             counters.wakes[outcome.result, default: 0] += 1
-            if case .later = outcome {
-                counters.failure = reply.reason
-            } else {
+            switch outcome {
+            case .later, .givenBack: counters.failure = reply.reason
+            case .accepted, .gone, .badDevice, .refused:
                 counters.failure = nil
                 counters.lastSuccessAtMs = hermes_wall_ms()
             }

@@ -3,74 +3,253 @@ import Testing
 
 @testable import APNs
 
-@Suite("Apple's answers and what the sender makes of them")
+@Suite("What the sender makes of refusals and lost answers")
 struct SenderPolicyTests {
-    private func answer(_ status: Int, _ reason: String = "", extra: String = "") -> AppleAnswer {
-        AppleAnswer(status: status, body: Array(#"{"reason":"\#(reason)"\#(extra)}"#.utf8))
+    private static let good = AppleAnswer(status: 200, body: [])
+
+    private static func refusal(_ status: Int, _ reason: String) -> AppleAnswer {
+        AppleAnswer(status: status, body: Array(#"{"reason":"\#(reason)"}"#.utf8))
     }
 
-    @Test("each status and reason has an outcome")
-    func outcomes() {
-        #expect(AppleAnswer(status: 200, body: []).outcome == .accepted)
-        #expect(answer(410, "Unregistered", extra: #","timestamp":17"#).outcome == .gone(atMs: 17))
-        #expect(answer(410, "ExpiredToken").outcome == .gone(atMs: nil))
-        #expect(answer(400, "BadDeviceToken").outcome == .badDevice)
-        #expect(answer(400, "DeviceTokenNotForTopic").outcome == .badDevice)
-        #expect(answer(400, "BadTopic").outcome == .refused)
-        #expect(answer(413, "PayloadTooLarge").outcome == .refused)
-        #expect(answer(429, "TooManyRequests").outcome == .later(milliseconds: 60_000))
-        #expect(answer(503, "ServiceUnavailable").outcome == .later(milliseconds: 5_000))
-        #expect(answer(503, "Shutdown").endsConnection)
-        #expect(answer(400, "IdleTimeout").endsConnection)
-        #expect(answer(429, "TooManyProviderTokenUpdates").endsConnection)
-        #expect(answer(403, "InvalidProviderToken").concern == .credentials)
-        #expect(answer(403, "ExpiredProviderToken").concern == .expiredToken)
+    // MARK: Health of each app
+
+    @Test("one app's trouble stays its own, and so does one environment's")
+    func separate() {
+        let queue = QueueUnderTest()
+        for device in 0..<10 { queue.enqueue(UInt64(device), sandbox: true) }
+        for device in 10..<20 { queue.enqueue(UInt64(device), "other") }
+        for _ in 0..<4 {
+            queue.answerAll(with: Self.refusal(403, "InvalidProviderToken"), to: 1)
+            queue.answerAll(with: Self.refusal(400, "TopicDisallowed"))
+            queue.now += 1_000
+        }
+        let troubles = queue.queue.troubles(at: queue.now)
+        #expect(troubles.map(\.environment) == ["sandbox", "production"])
+        #expect(troubles.map(\.bundle) == ["app", "other"])
+        #expect(troubles.filter(\.isPaused).count == 2)
+        _ = queue.takeOutcomes()
+        for device in 20..<120 { queue.enqueue(UInt64(device)) }
+        queue.answerAll(with: Self.good)
+        #expect(queue.takeOutcomes().count { $0 == .accepted } == 100)
     }
 
-    @Test("a reason is one short plain word, or it is not believed")
-    func reasons() {
-        #expect(answer(400, String(repeating: "A", count: 65)).reason == "")
-        #expect(answer(400, "a b").word == "status 400")
-        #expect(AppleAnswer(status: 500, body: Array("<html>".utf8)).word == "status 500")
-        #expect(AppleAnswer(status: 500, body: Array("[1]".utf8)).reason == "")
-    }
-
-    @Test("refused credentials pause for a minute, then longer, until new ones are read")
+    @Test("a key that Apple refuses is tried with one device after the other, ever more slowly")
     func credentials() {
-        var health = SenderHealth()
-        var now: UInt64 = 0
-        var lengths: [UInt64] = []
+        let queue = QueueUnderTest()
+        for device in 0..<200 { queue.enqueue(UInt64(device)) }
+        var tries: [UInt64] = []
+        let start = queue.now
+        // A new connection has one stream until the first success.
+        while queue.now < start + 200_000 {
+            if queue.send(most: 1) > 0 {
+                tries.append((queue.now - start) / 1_000)
+                queue.answer { _ in Self.refusal(403, "InvalidProviderToken") }
+            }
+            queue.queue.giveBackSurplus(unreachable: [nil, nil])
+            if queue.queue.count == 0 { queue.enqueue(1_000 + queue.now) }
+            queue.now += 1_000
+        }
+        #expect(tries == [0, 1, 3, 7, 15, 31, 63, 123, 183])
+        // What was not tried went back to the broker, and one refusal was an attempt.
+        let outcomes = queue.takeOutcomes()
+        #expect(outcomes.count { $0 == .later(milliseconds: 1_000) } == 1)
+        #expect(outcomes.count { $0 == .givenBack } == outcomes.count - 1)
+        #expect(
+            queue.queue.limits(unreachable: [nil, nil])
+                == [WakeDemand.Limit(.production, bundle: "app", most: 0)])
+        // The first that passes ends it.
+        queue.now += 60_000
+        queue.answerAll(with: Self.good)
+        #expect(queue.queue.troubles(at: queue.now).isEmpty)
+        #expect(queue.queue.limits(unreachable: [nil, nil]).isEmpty)
+    }
+
+    @Test("new credentials are tried at once")
+    func forgiven() {
+        let queue = QueueUnderTest()
+        for device in 0..<9 { queue.enqueue(UInt64(device)) }
         for _ in 0..<5 {
-            health.note(answer(403, "InvalidProviderToken"), at: now)
-            let until = health.pause?.until ?? 0
-            lengths.append((until - now) / 60_000)
-            let isPaused = health.isPaused(at: until - 1)
-            let isOver = !health.isPaused(at: until)
-            #expect(isPaused && isOver)
-            now = until
+            _ = queue.send(most: 1)
+            queue.answer { _ in Self.refusal(403, "BadCertificate") }
+            queue.now += 20_000
         }
-        #expect(lengths == [1, 2, 4, 8, 10])
-        health.note(answer(403, "InvalidProviderToken"), at: now)
-        health.forgive()
-        let isPaused = health.isPaused(at: now)
-        #expect(!isPaused)
+        queue.now -= 19_000
+        #expect(queue.send() == 0)
+        queue.queue.forgive()
+        #expect(queue.send() > 1)
     }
 
-    @Test("bad tokens pause when they are 100 in a minute and over 5 % of the answers")
+    @Test("one device that is refused again and again delays no other")
+    func oneDevice() {
+        let queue = QueueUnderTest()
+        for attempt in 0..<12 {
+            queue.enqueue(1, attempt: attempt)
+            queue.answerAll(with: Self.refusal(403, "InvalidProviderToken"))
+            queue.now += 1_000 << UInt64(min(attempt, 9))
+        }
+        queue.enqueue(1)
+        queue.answerAll(with: Self.refusal(403, "InvalidProviderToken"))
+        _ = queue.takeOutcomes()
+        queue.now += 1_000
+        queue.enqueue(2)
+        queue.answerAll(with: Self.good)
+        #expect(queue.takeOutcomes() == [.accepted])
+    }
+
+    @Test("an app that is refused for all is kept; one device of a good app is not asked for ever")
+    func topics() {
+        let queue = QueueUnderTest()
+        for device in 0..<200 { queue.enqueue(UInt64(device)) }
+        queue.answerAll(with: Self.refusal(400, "TopicDisallowed"))
+        queue.queue.giveBackSurplus(unreachable: [nil, nil])
+        #expect(!queue.takeOutcomes().contains(.refused))
+        let hint = queue.queue.troubles(at: queue.now).first?.hint
+        #expect(hint?.contains("bundle identifier") == true)
+        let other = QueueUnderTest()
+        for attempt in 0..<4 {
+            other.enqueue(1)
+            other.answerAll(with: Self.good)
+            other.enqueue(2, attempt: attempt)
+            other.answerAll(with: Self.refusal(400, "BadTopic"))
+        }
+        #expect(other.takeOutcomes().last == .refused)
+    }
+
+    // MARK: Unknown tokens
+
+    @Test("bad tokens among good ones stop nobody, and raise an alarm")
     func badTokens() {
-        var health = SenderHealth()
-        for number in 0..<1_999 {
-            health.note(number % 21 == 0 ? answer(400, "BadDeviceToken") : answer(200), at: 1)
-        }
-        #expect(health.pause == nil)
-        for _ in 0..<10 { health.note(answer(400, "BadDeviceToken"), at: 2) }
-        #expect(health.pause?.cause == .badTokens)
-        var fewer = SenderHealth()
-        for _ in 0..<99 { fewer.note(answer(400, "BadDeviceToken"), at: 1) }
-        #expect(fewer.pause == nil)
+        let queue = QueueUnderTest()
+        for device in 0..<10_000 { queue.enqueue(UInt64(device)) }
+        queue.now += 10
+        #expect(queue.send() == 10_000)
+        queue.answer { $0 % 10 == 0 ? Self.refusal(400, "BadDeviceToken") : Self.good }
+        let outcomes = queue.takeOutcomes()
+        #expect(outcomes.count { $0 == .accepted } == 9_000)
+        #expect(outcomes.count { $0 == .badDevice } == 1_000)
+        let trouble = queue.queue.troubles(at: queue.now).first
+        #expect(trouble?.isPaused == false)
+        #expect(trouble?.reason.contains("does not know") == true)
+        #expect(queue.queue.troubles(at: queue.now + 600_000).isEmpty)
     }
 
-    @Test("connections grow one a second while requests wait, and back off when none can be made")
+    @Test("when nearly all tokens are bad a trickle goes on, until good ones come")
+    func trickle() {
+        let queue = QueueUnderTest()
+        for device in 0..<100 { queue.enqueue(UInt64(device)) }
+        queue.answerAll(with: Self.refusal(400, "BadDeviceToken"))
+        for device in 100..<400 { queue.enqueue(UInt64(device)) }
+        var sent = 0
+        for _ in 0..<100 {
+            sent += queue.send()
+            queue.answer { _ in Self.refusal(400, "BadDeviceToken") }
+            queue.now += 10
+        }
+        #expect((9...11).contains(sent))
+        #expect(
+            queue.queue.limits(unreachable: [nil, nil])
+                == [WakeDemand.Limit(.production, bundle: "app", most: 0)])
+        for _ in 0..<4 {
+            queue.now += 100
+            queue.answerAll(with: Self.good)
+        }
+        #expect(queue.send() > 100)
+    }
+
+    // MARK: Streams and connections
+
+    @Test("a stream that is refused for ever is repeated a few times, with growing pauses")
+    func refusedStreams() {
+        let queue = QueueUnderTest()
+        queue.enqueue(1)
+        var times: [UInt64] = []
+        let start = queue.now
+        for _ in 0..<100 {
+            if queue.send() > 0 {
+                times.append(queue.now - start)
+                queue.endStreams(isUnprocessed: true)
+            }
+            queue.now += 500
+            queue.queue.checkTimes(at: queue.now)
+        }
+        #expect(times.count == 5)
+        #expect(times.prefix(2).allSatisfy { $0 <= 500 })
+        #expect(zip(times.dropFirst(2), times.dropFirst(1)).allSatisfy { $0 > $1 + 500 })
+        #expect(queue.takeOutcomes() == [.later(milliseconds: 5_000)])
+    }
+
+    @Test("a withdrawn notification is not sent, and one on a stream is not sent again")
+    func withdrawn() {
+        let queue = QueueUnderTest()
+        queue.enqueue(1)
+        queue.enqueue(2)
+        #expect(queue.send(most: 1) == 1)
+        queue.queue.withdraw([1, 2, 3].map { HandOut(device: $0, number: 1) })
+        #expect(queue.send() == 0)
+        queue.endStreams(isUnprocessed: true)
+        #expect(queue.send() == 0)
+        #expect(queue.takeOutcomes() == [.givenBack, .givenBack])
+        #expect(queue.queue.count == 0)
+    }
+
+    @Test("what a useless connection had is no attempt; a useful one counts after three")
+    func lost() {
+        for wasUseful in [false, true] {
+            let queue = QueueUnderTest()
+            queue.enqueue(1)
+            for _ in 0..<3 {
+                #expect(queue.send() == 1)
+                queue.loseConnection(wasUseful: wasUseful)
+            }
+            #expect(queue.send() == 0)
+            #expect(
+                queue.takeOutcomes() == [wasUseful ? .later(milliseconds: 5_000) : .givenBack])
+        }
+    }
+
+    @Test("of a service that cannot be reached one notification is kept, and none for long")
+    func unreachable() {
+        let queue = QueueUnderTest()
+        for device in 0..<50 { queue.enqueue(UInt64(device)) }
+        queue.enqueue(99, sandbox: true)
+        queue.queue.giveBackSurplus(unreachable: ["refused", nil])
+        #expect(queue.takeOutcomes() == Array(repeating: .givenBack, count: 49))
+        #expect(
+            queue.queue.limits(unreachable: ["refused", nil])
+                == [WakeDemand.Limit(.production, bundle: nil, most: 0)])
+        queue.now += 60_000
+        queue.queue.checkTimes(at: queue.now)
+        #expect(queue.takeOutcomes() == [.givenBack, .givenBack])
+        #expect(
+            queue.queue.limits(unreachable: ["refused", nil])
+                == [WakeDemand.Limit(.production, bundle: nil, most: 1)])
+    }
+
+    @Test("any number of invented apps is forgotten again, and places are not mixed up")
+    func inventedApps() {
+        let queue = QueueUnderTest()
+        for device in 0..<5_000 {
+            queue.enqueue(UInt64(device), "app\(device)")
+            queue.answerAll(with: Self.refusal(400, "TopicDisallowed"))
+        }
+        #expect(queue.takeOutcomes().count == 5_000)
+        #expect(queue.queue.laneCount <= 1_025)
+        for device in 0..<3_000 { queue.enqueue(UInt64(device), "new\(device)") }
+        #expect(queue.send() == 3_000)
+    }
+
+    @Test("a slow service gets few at a time, and a fast one many")
+    func window() {
+        var window = StreamWindow()
+        for _ in 0..<1_000 { window.answered(after: 5, at: 0) }
+        #expect(window.size > 1_000)
+        for second in 1...60 {
+            for _ in 0..<8 { window.answered(after: 10_000, at: UInt64(second) * 1_000) }
+        }
+        #expect(window.size == 4)
+    }
+
+    @Test("connections grow one a second while requests wait, and back off when none is of use")
     func pool() {
         var pool = EndpointPool(most: 2)
         let asked: [(connections: Int, waiting: Bool, at: UInt64, opens: Bool)] = [
@@ -81,13 +260,26 @@ struct SenderPolicyTests {
             let opens = pool.opens(connections: one.connections, waiting: one.waiting, at: one.at)
             #expect(opens == one.opens, "\(one)")
         }
-        var pauses: [UInt64] = []
-        for _ in 0..<8 {
-            pool.failed("refused", random: 1, at: 100_000)
-            pauses.append(pool.backoff(at: 100_000) / 1_000)
+        /// Pauses in seconds after failures one after the other.
+        func pauses(wasOpen: Bool) -> [UInt64] {
+            var pool = EndpointPool(most: 2)
+            return (0..<8).map { _ in
+                pool.failed("refused", wasOpen: wasOpen, random: 1, at: 100_000)
+                return pool.backoff(at: 100_000) / 1_000
+            }
         }
-        #expect(pauses == [1, 2, 4, 8, 16, 32, 60, 60])
-        pool.opened()
+        #expect(pauses(wasOpen: false) == [1, 2, 4, 5, 5, 5, 5, 5])
+        #expect(pauses(wasOpen: true) == [1, 2, 4, 8, 16, 32, 60, 60])
+        // One notification that is answered with "Shutdown" for ever delays the others by seconds.
+        var turnedAway = EndpointPool(most: 2)
+        let delays = (0..<8).map { _ in
+            turnedAway.saidGoodbye("Shutdown", random: 1, at: 100_000)
+            return turnedAway.backoff(at: 100_000) / 1_000
+        }
+        #expect(delays == [0, 0, 0, 0, 0, 1, 2, 4])
+        pool.failed("refused", wasOpen: true, random: 1, at: 100_000)
+        #expect(pool.failure == "refused")
+        pool.succeeded()
         #expect(pool.failure == nil)
     }
 }

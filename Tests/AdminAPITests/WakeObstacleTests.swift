@@ -30,8 +30,17 @@ struct WakeObstacleTests {
         TestServer.Changes {
             $0.wakes = {
                 var figures = PushFigures()
-                figures.pause = PushFigures.Pause(
-                    reason: "it refuses the key", hint: "compare key_id")
+                figures.troubles = [
+                    PushFigures.Trouble(
+                        environment: "sandbox", bundle: nil, isPaused: true, reason: "elsewhere",
+                        hint: ""),
+                    PushFigures.Trouble(
+                        environment: "production", bundle: "other", isPaused: true,
+                        reason: "another app", hint: ""),
+                    PushFigures.Trouble(
+                        environment: "production", bundle: "b", isPaused: true,
+                        reason: "it refuses the key", hint: "compare key_id"),
+                ]
                 return WakeSenders(
                     apns: figures, webhook: WebhookFigures(events: [:], failure: "status 500"))
             }

@@ -17,7 +17,7 @@ struct RecordSizeTests {
         // With a timer, and its places in the indices by client identifier and by token.
         let others = 40 + 2 * 16
         let records = MemoryLayout<Devices.Record>.stride + MemoryLayout<OwedWakes.Owed>.stride
-        #expect(records == 232)
+        #expect(records == 240)
         #expect(records + others <= Devices.recordBytes)
     }
 }

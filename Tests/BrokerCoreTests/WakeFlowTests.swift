@@ -16,13 +16,20 @@ struct WakeFlowTests {
     /// A sender that asks for wakes and keeps them.
     private final class Sender: Sendable {
         private let state = Mutex<[Wake]>([])
+        private let handOuts = Mutex<[HandOut]>([])
 
         var wakes: [Wake] { state.withLock { $0 } }
+        /// Hand-outs that the broker has withdrawn.
+        var withdrawn: [HandOut] { handOuts.withLock { $0 } }
 
-        func ask(_ link: ShardLink, most: Int = 16) {
-            link.shard.nextWakes(.apns, most: most) { [self] wakes in
-                state.withLock { $0 += wakes }
-            }
+        func ask(_ link: ShardLink, most: Int = 16, limits: [WakeDemand.Limit] = []) {
+            link.shard.nextWakes(
+                .apns,
+                WakeDemand(most: most, limits: limits) { [self] wakes in
+                    state.withLock { $0 += wakes }
+                } withdraw: { [self] list in
+                    handOuts.withLock { $0 += list }
+                })
             link.turn()
         }
 
@@ -34,7 +41,7 @@ struct WakeFlowTests {
                 return wakes
             }
             link.shard.answerWakes(
-                wakes.map { WakeAnswer(id: $0.id, outcome: outcome, reason: reason) })
+                wakes.map { WakeAnswer($0.handOut, outcome, reason: reason) })
             link.turn()
             link.commitAll()
         }
@@ -186,7 +193,8 @@ struct WakeFlowTests {
         #expect(topics.isEmpty)
         link.advance(milliseconds: 300)
         #expect(topics == ["orders/3"])
-        #expect(sender.wakes.map(\.waiting) == [2])
+        // All three wait, whatever the first notification told.
+        #expect(sender.wakes.map(\.waiting) == [3])
         sender.answer(link, .accepted)
         sender.ask(link)
         link.advance(milliseconds: 120_000)
@@ -210,7 +218,9 @@ struct WakeFlowTests {
         }
         let woken = last.read { (fact) throws(DamagedFact) in try StoredDevice.Woken.read(fact) }
         #expect(woken?.client == Array("phone".utf8))
-        #expect(woken?.woken == StoredDevice.Woken(session: 1, position: 2))
+        let now = link.shard.wallClockMs
+        #expect(
+            woken?.woken == StoredDevice.Woken(session: 1, position: 2, atMs: now, told: 1))
     }
 
     @Test("a device that is registered over HTTP is woken for what waits, which is read")
@@ -285,12 +295,139 @@ struct WakeFlowTests {
             link.advance(milliseconds: 200 << UInt64(attempt))
         }
         #expect(names.count == 1)
-        // A sender that never answers is not waited for.
-        link.advance(milliseconds: 170_000)
+        // An answer that is lost is not waited for.
+        link.advance(milliseconds: 290_000)
         sender.ask(link)
-        #expect(sender.wakes.count == 1)
+        #expect(sender.wakes.count == 1 && sender.withdrawn.isEmpty)
         link.advance(milliseconds: 15_000)
         #expect(sender.wakes.count == 2)
+        #expect(sender.withdrawn == [sender.wakes[0].handOut])
+        // A late answer to the first hand-out says nothing of the second.
+        let late = WakeAnswer(sender.wakes[0].handOut, .refused)
+        link.shard.answerWakes([late])
+        #expect(link.shard.device(of: "phone")?.wake == .sent)
+    }
+
+    @Test("a wake that the sender gives back was no attempt, and comes again at once")
+    func givenBack() throws {
+        let link = makeLink()
+        try disconnect(try connectPhone(in: link), from: link)
+        publish("orders/1", to: link)
+        for _ in 0..<8 {
+            #expect(sender.wakes.map(\.attempt) == [0])
+            sender.answer(link, .givenBack, reason: "Connection refused")
+            sender.ask(link)
+        }
+        #expect(link.shard.device(of: "phone")?.lastOutcome == nil)
+        sender.answer(link, .later(milliseconds: 0))
+        sender.ask(link)
+        link.advance(milliseconds: 900)
+        #expect(topics.isEmpty)
+        link.advance(milliseconds: 200)
+        #expect(sender.wakes.map(\.attempt) == [1])
+    }
+
+    @Test("a client that comes back has its hand-out withdrawn, and one that leaves is told once")
+    func withdrawn() throws {
+        let link = makeLink()
+        try disconnect(try connectPhone(in: link), from: link)
+        publish("orders/1", to: link)
+        let handOut = try #require(sender.wakes.first?.handOut)
+        let again = try link.connect("phone", cleanSession: false)
+        #expect(sender.withdrawn == [handOut])
+        // The sender still has it, so it is in no other hands.
+        try disconnect(again, from: link)
+        sender.ask(link)
+        #expect(sender.wakes.count == 1)
+        sender.answer(link, .givenBack)
+        sender.ask(link)
+        #expect(sender.wakes.count == 1)
+        #expect(sender.wakes.first?.handOut != handOut)
+        // It was on its stream already, and is told.
+        let third = try link.connect("phone", cleanSession: false)
+        sender.answer(link, .accepted)
+        try disconnect(third, from: link)
+        sender.ask(link)
+        link.advance(milliseconds: 60_000)
+        #expect(topics.isEmpty)
+        // A device that goes takes its hand-out with it.
+        publish("orders/2", to: link)
+        let last = try #require(sender.wakes.first?.handOut)
+        link.shard.removeDevice(of: "phone") { _ in }
+        #expect(sender.withdrawn.last == last)
+    }
+
+    @Test("a sender in trouble with one app takes the wakes of others, in turn")
+    func limits() throws {
+        let link = makeLink()
+        func register(_ name: String, _ bundle: String) throws {
+            let phone = try link.connect(name, cleanSession: false)
+            try link.send(phone, .subscribe("#", .atLeastOnce))
+            let device = Device(
+                kind: .apns, token: Array(name.utf8), bundle: bundle, environment: .production,
+                registeredAtMs: 0)
+            link.shard.setDevice(of: name, device) { _ in }
+            try disconnect(phone, from: link)
+        }
+        for number in 0..<20 { try register("a\(number)", "app.a") }
+        for number in 0..<2 { try register("b\(number)", "app.b") }
+        sender.ask(link, most: 0)
+        publish("orders/1", to: link)
+        sender.ask(
+            link,
+            limits: [
+                WakeDemand.Limit(.production, bundle: "app.a", most: 3),
+                WakeDemand.Limit(.production, bundle: "unknown", most: 0),
+            ])
+        #expect(sender.wakes.filter { $0.device.bundle == "app.a" }.count == 3)
+        #expect(sender.wakes.filter { $0.device.bundle == "app.b" }.count == 2)
+        sender.lose()
+        sender.ask(link, limits: [WakeDemand.Limit(.production, bundle: nil, most: 0)])
+        #expect(sender.wakes.isEmpty)
+        sender.ask(link, limits: [WakeDemand.Limit(.sandbox, bundle: nil, most: 0)])
+        #expect(sender.wakes.count == 16)
+    }
+
+    @Test("a count is what waits now, and falls as the phone fetches")
+    func counts() throws {
+        let link = makeLink()
+        try disconnect(try connectPhone(in: link), from: link)
+        var counts: [Int] = []
+        for number in 0..<3 {
+            publish("orders/\(number)", to: link)
+            publish("other", to: link)
+            link.advance(milliseconds: 31_000)
+            counts += sender.wakes.map(\.waiting)
+            sender.answer(link, .accepted)
+            sender.ask(link)
+        }
+        #expect(counts == [1, 2, 3])
+        let again = try link.connect("phone", cleanSession: false)
+        link.turn()
+        link.commitAll()
+        try link.send(again, .puback(1), .puback(2), .puback(3), .puback(4), .puback(5), .puback(6))
+        try disconnect(again, from: link)
+        publish("orders/9", to: link)
+        link.advance(milliseconds: 31_000)
+        #expect(sender.wakes.map(\.waiting) == [1])
+    }
+
+    @Test(
+        "a device that was gone before it registered is asked for a few times, then set aside")
+    func staleGone() throws {
+        let link = makeLink()
+        try disconnect(try connectPhone(in: link), from: link)
+        publish("orders/1", to: link)
+        for _ in 0..<5 {
+            #expect(sender.wakes.count == 1)
+            sender.answer(link, .gone(atMs: 1), reason: "Unregistered")
+            sender.ask(link)
+            link.advance(milliseconds: 61_000)
+        }
+        #expect(topics.isEmpty)
+        #expect(link.shard.device(of: "phone")?.wake == .setAside)
+        let ends = link.shard.figures.wakes
+        #expect(ends.contains(BrokerFigures.Count("gone", 0)))
     }
 
     @Test("a token that another client registers leaves the first")
@@ -410,7 +547,7 @@ struct WakeFlowTests {
             sender.answer(link, outcome, reason: "InvalidProviderToken")
         } else {
             sender.lose()
-            link.advance(milliseconds: 190_000)
+            link.advance(milliseconds: 310_000)
         }
         #expect(answers.last??.outcome == (outcome ?? .later(milliseconds: 0)).result.name)
         #expect(link.shard.device(of: "phone")?.wake != DeviceDetail.WakeState.none)
@@ -418,7 +555,7 @@ struct WakeFlowTests {
         sender.ask(link)
         #expect(outcome == nil || topics.isEmpty)
         link.advance(milliseconds: 61_000)
-        #expect(sender.wakes.map(\.waiting) == [2])
+        #expect(sender.wakes.map(\.waiting) == [3])
         sender.answer(link, .accepted)
         #expect(link.shard.device(of: "phone")?.wake == DeviceDetail.WakeState.none)
     }

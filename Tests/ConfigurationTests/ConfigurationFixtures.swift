@@ -149,7 +149,7 @@ let changedValues: [String: String] = [
     "webhook.allow_plain": "true",
     "receipts.topics": "orders/#,+/news",
     "push.rules":
-        "none a/#,alert orders/# title=T body=B sound=default badge fields=a+b,background +",
+        "none a/#,alert orders/# title=T subtitle=S body=B args=c+d sound=default badge thread category=C level=time-sensitive mutable priority=5 expires=1h fields=a+b,background + priority=1,alert b thread=news expires=0s",
     "push.merge": "1m",
     "push.reconnect_window": "0s",
     "push.unanswered": "5s",

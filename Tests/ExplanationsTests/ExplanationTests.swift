@@ -103,7 +103,7 @@ struct ExplanationTests {
             (.sent, "A notification for 2 messages is with its sender, which has no answer yet."),
             (
                 .setAside,
-                "Its device gets no notifications, because the push service does not know its token, until it registers again."
+                "Its device gets no notifications, because the push service refuses it, until it registers again."
             ),
         ])
     func device(state: DeviceDetail.WakeState, words: String) {
@@ -186,6 +186,14 @@ struct ExplanationTests {
             Self.explained(nil, [Self.event(.expired, "session_expiry")]).last
                 == "Its session expired 5s ago (limits.session_expiry), and what waited for it was dropped."
         )
+        let gone = [
+            Self.event(.deviceGone, "Unregistered"), Self.event(.disconnected, "disconnect"),
+        ]
+        #expect(
+            Self.explained(nil, gone).dropFirst() == [
+                "Its session was clean, and ended with its connection 5s ago.",
+                "Its push service said 5s ago that its device is gone (Unregistered), which was forgotten until it registers again.",
+            ])
         #expect(Self.explained(nil).first?.hasPrefix("The broker knows no client") == true)
     }
 }

@@ -52,6 +52,15 @@ class Office:
             lambda: not self.api.client(name)["connected"], f"{name} is away"
         )
 
+    def register(self, name: str, token: str, *, environment: int) -> None:
+        """The same with an environment: 2 is the sandbox."""
+        phone = self._paho_client(name, to=self.broker, clean_session=False)
+        phone.subscribe(("#", 1))
+        message = registration(bytes.fromhex(token)) + bytes([0x18, environment])
+        phone.publish("$hermes/device", message, qos=1)
+        phone.client.disconnect()
+        eventually(lambda: not self.api.client(name)["connected"], f"{name} is away")
+
     def publish(self, topic: str = "orders/1", payload: str = '{"status":"paid","sum":7}') -> None:
         answer = self.api.request(
             "POST", f"/v1/publish?topic={topic}&qos=1", payload.encode()
@@ -108,8 +117,8 @@ def test_what_follows_is_merged(from_file, paho_client, apple: Apple) -> None:
         office.publish("orders/2")
     second = apple.await_accepted(2)[1]
     assert second.payload["hermes"] == {
-        "topic": "orders/2", "count": 5, "fields": {"status": "paid"},
-    }
+        "topic": "orders/2", "count": 6, "fields": {"status": "paid"},
+    }, "the first one waits too"
     assert len(apple.accepted()) == 2
 
 
@@ -117,8 +126,8 @@ def test_what_follows_is_merged(from_file, paho_client, apple: Apple) -> None:
 def test_a_refusal_of_one_notification_stops_no_other(
     office: Office, apple: Apple, digits: str
 ) -> None:
-    """Nothing refused is sent again, except by IdleTimeout, which is about the connection; a device
-    that Apple does not know is sent nothing more."""
+    """Nothing refused is sent again, except by IdleTimeout, which is about the connection, and what may
+    be about the app; a device that Apple does not know is sent nothing more."""
     status, reason = ANSWERS[digits]
     office.phone("bad", digits + "00")
     office.phone("good", "0a0b")
@@ -132,7 +141,8 @@ def test_a_refusal_of_one_notification_stops_no_other(
     office.publish("orders/2")
     apple.await_accepted(2, "0a0b")
     tries = [n.payload["hermes"]["topic"] for n in apple.notifications if n.device == digits + "00"]
-    if reason not in ("IdleTimeout", "BadDeviceToken", "DeviceTokenNotForTopic"):
+    repeated = ("IdleTimeout", "BadTopic", "MissingTopic", "TopicDisallowed")
+    if reason not in (*repeated, "BadDeviceToken", "DeviceTokenNotForTopic"):
         assert tries.count("orders/1") == 1
     if reason in ("BadDeviceToken", "DeviceTokenNotForTopic"):
         assert tries == ["orders/1"], "it is set aside"
@@ -145,6 +155,11 @@ def test_410_forgets_the_device_unless_it_registered_later(office: Office, apple
     eventually(lambda: len(apple.notifications) >= 2, "the wake is tried again")
     apple.behaviour.unregistered_at_ms = None
     office.broker.log.await_match(r"Device is gone, says its push service, and is forgotten")
+    assert office.api.metric('hermes_wakes_total{outcome="gone"}') == 1
+    problem = office.api.request("GET", "/v1/clients/phone/device").problem(404)
+    assert "Unregistered" in problem["detail"]
+    sentences = office.api.get("/v1/clients/phone/explain")["sentences"]
+    assert any("its device is gone (Unregistered)" in one for one in sentences)
 
 
 def test_no_answer_is_repeated_under_the_same_name(office: Office, apple: Apple) -> None:
@@ -279,6 +294,143 @@ def test_the_log_says_that_notifications_are_sent_again_once_one_is(
     office.broker.log.await_match(again)
     assert office.broker.log.text.count(again) == 1
     assert office.broker.log.text.count("No notifications are sent to Apple for a while") == 1
+
+
+@pytest.mark.parametrize(
+    "status, reason", [(403, "BadEnvironmentKeyIdInToken"), (403, "Forbidden"),
+                       (403, "InvalidProviderToken"), (400, "TopicDisallowed")])
+def test_what_one_device_is_refused_stops_no_other(
+    office: Office, apple: Apple, status: int, reason: str
+) -> None:
+    """Neither in its own environment nor in the other, before anything has passed and after."""
+    for token in ("2f00", "2f01"):
+        apple.behaviour.answers[token] = (status, reason)
+    office.phone("first", "2f00")
+    office.register("sandbox", "2f01", environment=2)
+    office.publish()
+    eventually(
+        lambda: {n.device for n in apple.notifications} == {"2f00", "2f01"}, "both are refused")
+    for number in range(5):
+        office.phone(f"good-{number}", f"200{number}")
+    office.publish("orders/2")
+    for number in range(5):
+        apple.await_accepted(1, f"200{number}", within=5)
+    if reason in ("BadEnvironmentKeyIdInToken", "Forbidden"):
+        eventually(lambda: office.device("first")["wake"] == "set_aside", "it is set aside")
+    else:
+        assert office.device("first")["waiting"] >= 1, "it is kept"
+
+
+def test_an_app_that_is_wrong_is_told_and_nothing_is_lost(office: Office, apple: Apple) -> None:
+    """Every device is refused by configuration, until that is cured."""
+    tokens = [f"21{number:02x}" for number in range(20)]
+    for number, token in enumerate(tokens):
+        apple.behaviour.answers[token] = (400, "TopicDisallowed")
+        office.phone(f"phone-{number}", token)
+    office.publish()
+    line = office.broker.log.await_match(r"No notifications are sent to Apple for a while.*")[0]
+    assert "TopicDisallowed" in line and "com.example.app" in line
+    status = office.api.get("/v1/wakes")["apns"]
+    assert status["paused"] == 1 and "bundle identifier" in status["pause"]["hint"]
+    assert office.api.metric("hermes_apns_paused") == 1
+    apple.behaviour.answers.clear()
+    for token in tokens:
+        apple.await_accepted(1, token, within=20)
+    eventually(lambda: office.api.metric("hermes_apns_paused") == 0, "the trouble is over")
+
+
+def test_goodbye_on_every_connection_is_a_failure_with_its_reason(
+    office: Office, apple: Apple
+) -> None:
+    """A connection that is open and gives no answer is no success."""
+    apple.behaviour.goaway_at_once = True
+    office.phone("phone", "2201")
+    office.publish()
+    line = office.broker.log.await_match(r"No notifications are sent to Apple for a while.*")[0]
+    assert "said goodbye" in line
+    eventually(lambda: apple.connections >= 3, "further attempts")
+    began, before = time.monotonic(), apple.connections
+    eventually(lambda: apple.connections > before, "a further attempt", within=10)
+    assert time.monotonic() - began > 1, "the pauses grow"
+    assert office.api.get("/v1/wakes")["apns"]["connections_failed"] >= 3
+    assert office.device("phone")["waiting"] == 1
+    apple.behaviour.goaway_at_once = False
+    apple.await_accepted(1, "2201", within=20)
+    assert office.api.get("/v1/wakes")["apns"]["troubles"] == []
+
+
+def test_a_service_that_gives_no_answer_is_told(office: Office, apple: Apple) -> None:
+    apple.behaviour.hold = True
+    office.phone("phone", "2801")
+    office.publish()
+    status = eventually(
+        lambda: office.api.get("/v1/wakes")["apns"].get("pause"), "it is told", within=15)
+    assert "no answer for more than 5 s" in status["reason"]
+    apple.behaviour.hold = False
+    apple.await_accepted(1, "2801")
+    eventually(lambda: office.api.get("/v1/wakes")["apns"]["troubles"] == [], "all is well")
+
+
+def test_shutdown_of_one_stream_leaves_the_others_open(office: Office, apple: Apple) -> None:
+    office.phone("first", "23ff")
+    office.publish()
+    apple.await_accepted(1)
+    apple.behaviour.hold = True
+    apple.behaviour.answers["23aa"] = (503, "Shutdown")
+    office.phone("stopped", "23aa")
+    for number in range(10):
+        office.phone(f"phone-{number}", f"230{number}")
+    office.publish("orders/2")
+    apple.await_requests(13)
+    apple.behaviour.answers.clear()
+    apple.behaviour.shutdown_next = True
+    apple.behaviour.hold = False
+    for number in range(10):
+        apple.await_accepted(1, f"230{number}")
+    apple.await_accepted(1, "23aa")
+    assert max(len(apple.accepted(f"230{number}")) for number in range(10)) == 1
+    assert any(n.reason == "Shutdown" for n in apple.notifications)
+
+
+def test_a_client_that_comes_back_is_not_told(office: Office, apple: Apple, paho_client) -> None:
+    """Its notification waits in the sender for a stream, the first of which has no answer."""
+    apple.behaviour.hold = True
+    office.phone("first", "2401")
+    office.publish()
+    apple.await_requests(1)
+    office.phone("second", "2402")
+    office.publish("orders/2")
+    eventually(lambda: office.device("second")["wake"] == "sent", "it is with the sender")
+    again = paho_client("second", to=office.broker, clean_session=False)
+    again.take()
+    eventually(lambda: office.device("second")["wake"] in ("watched", "none"), "it is given back")
+    apple.behaviour.hold = False
+    apple.await_accepted(1, "2401")
+    # A later one shows that the sender has come to what it held.
+    office.publish("orders/3")
+    apple.await_accepted(2, "2401")
+    assert not [n for n in apple.notifications if n.device == "2402"]
+
+
+def test_after_an_outage_all_are_told_at_once(
+    office: Office, apple: Apple, tmp_path: Path
+) -> None:
+    """However often connecting has failed, and although each wake has waited."""
+    apple.close()
+    tokens = [f"25{number:02x}" for number in range(10)]
+    for number, token in enumerate(tokens):
+        office.phone(f"phone-{number}", token)
+    office.publish()
+    eventually(
+        lambda: office.api.get("/v1/wakes")["apns"]["connections_failed"] >= 5, "attempts",
+        within=30)
+    assert {office.device(f"phone-{number}")["wake"] for number in range(10)} <= {"ready", "sent"}
+    with Apple(tmp_path / "apple", port=apple.port) as back:
+        began = time.monotonic()
+        for token in tokens:
+            back.await_accepted(1, token, within=10)
+        assert time.monotonic() - began < 8
+    assert office.api.metric('hermes_wakes_total{outcome="later"}') == 0
 
 
 def test_the_provider_token_outlives_a_restart(office: Office, apple: Apple) -> None:

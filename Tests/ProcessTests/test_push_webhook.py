@@ -230,7 +230,7 @@ def test_what_a_message_asked_for_outlives_a_kill(
     secret.chmod(0o600)
     again = hermesd(data=broker.data, environment={
         "HERMES_PUSH_WEBHOOK_URL": receiver.url, "HERMES_PUSH_WEBHOOK_SECRET_FILE": str(secret),
-        "HERMES_PUSH_RECONNECT_WINDOW": "0s",
+        "HERMES_PUSH_RECONNECT_WINDOW": "0s", "HERMES_PUSH_MERGE": "1s",
     })
     wake = json.loads(receiver.await_requests(1)[0].body)
     assert (wake["topic"], wake["count"], wake["kind"]) == ("b", 1, "alert")

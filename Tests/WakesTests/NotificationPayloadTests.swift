@@ -11,7 +11,7 @@ struct NotificationPayloadTests {
         payload: String = ""
     ) -> Wake {
         Wake(
-            id: 1, clientID: "c",
+            handOut: HandOut(device: 1, number: 1), clientID: "c",
             device: Device(
                 kind: .apns, token: [1], bundle: "b", environment: .production, registeredAtMs: 0),
             kind: kind, rule: rule, topic: topic, payload: Array(payload.utf8), waiting: 3,
@@ -40,9 +40,38 @@ struct NotificationPayloadTests {
                 == #"{"aps":{"content-available":1},"hermes":{"topic":"orders/1","count":3}}"#)
     }
 
+    @Test("a rule gives the texts their arguments, and the notification its place and its weight")
+    func details() {
+        var rule = WakeRule(
+            filter: "#", kind: .alert, titleKey: "T", bodyKey: "ORDER_STATUS", badge: true)
+        rule.subtitleKey = "S"
+        rule.arguments = ["order", "status", "paid", "missing"]
+        rule.thread = .topic
+        rule.category = "ORDER"
+        rule.level = .timeSensitive
+        rule.isMutable = true
+        let arguments = #"["3","orders/1","4711","approved","true",""]"#
+        let payload = #"{"status":"approved","order":4711,"paid":true,"card":"x"}"#
+        #expect(
+            text(wake(rule: rule, payload: payload))
+                == #"{"aps":{"alert":{"title-loc-key":"T","title-loc-args":\#(arguments),"subtitle-loc-key":"S","subtitle-loc-args":\#(arguments),"loc-key":"ORDER_STATUS","loc-args":\#(arguments)},"badge":3,"thread-id":"orders/1","category":"ORDER","interruption-level":"time-sensitive","mutable-content":1},"hermes":{"topic":"orders/1","count":3}}"#
+        )
+        rule.thread = .name("all")
+        rule.arguments = ["big"]
+        let big = #"{"big":"\#(String(repeating: "x", count: 4_000))"}"#
+        // What does not fit keeps its place, so that the text is not mixed up.
+        let cut = text(wake(rule: rule, payload: big))
+        #expect(cut.contains(#""loc-args":["3","orders/1",""]"#))
+        #expect(cut.contains(#""thread-id":"all""#))
+    }
+
     @Test("hostile topics and payloads give JSON of at most 4,096 bytes")
     func hostile() throws {
-        let rule = WakeRule(filter: "#", kind: .alert, fields: ["a"])
+        var rule = WakeRule(
+            filter: "#", kind: .alert, titleKey: "T", bodyKey: "B", fields: ["a"])
+        rule.subtitleKey = "S"
+        rule.arguments = ["a", "b"]
+        rule.thread = .topic
         let topics = [
             "\"}", "\\", "\u{1}\u{1F}", String(repeating: "ä", count: 30_000),
             String(repeating: "\u{1}", count: 512), "a\u{2028}b", "",

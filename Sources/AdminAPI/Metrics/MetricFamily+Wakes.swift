@@ -42,8 +42,8 @@ extension MetricFamily {
         // Without push.apns too, so that a rule about it is never about nothing.
         .gauge(
             "hermes_apns_paused",
-            "1 while nothing is sent to Apple's push service; status and log say why."
-        ) { $0.admin.wakes.apns?.pause == nil ? 0 : 1 },
+            "Services of Apple and apps to which nothing is sent; status and log say why."
+        ) { $0.admin.wakes.apns?.paused ?? 0 },
         .counters(
             "hermes_wake_webhook_wakes_total", by: "result",
             "Wakes posted to push.webhook, by what came of it; one counts once for each request.",

@@ -22,9 +22,16 @@ struct DeviceRoutes: Sendable {
             request throws(Problem) in
             let clientID = try Self.clientID(of: request)
             let device: DeviceDetail? = try await broker.ask { .device(clientID: clientID, $0) }
-            guard let device else { throw Problem.noDevice(clientID) }
+            guard let device else { throw try await missing(clientID) }
             return try Response.json(DeviceModel(device))
         }
+    }
+
+    /// The answer about a client without a device, which may have had one.
+    private func missing(_ clientID: String) async throws(Problem) -> Problem {
+        let history: ClientHistory = try await broker.ask { .history(clientID: clientID, $0) }
+        let gone = history.events.first { $0.kind == .deviceGone }
+        return Problem.noDevice(clientID, gone: gone?.reason)
     }
 
     private var register: Route {
@@ -80,8 +87,12 @@ struct DeviceRoutes: Sendable {
     /// Why the device of a client can be sent nothing now; `nil` when its sender sends.
     private func obstacle(for clientID: String) async throws(Problem) -> String? {
         let device: DeviceDetail? = try await broker.ask { .device(clientID: clientID, $0) }
-        return device.flatMap { senders().obstacle(for: $0.device.kind) }
-            .map { "\($0) (hermesctl devices status)" }
+        return device.flatMap {
+            senders().obstacle(
+                for: $0.device.kind, bundle: $0.device.bundle,
+                environment: $0.device.environment.name)
+        }
+        .map { "\($0) (hermesctl devices status)" }
     }
 
     private var list: Route {
@@ -180,9 +191,13 @@ struct DeviceRoutes: Sendable {
 }
 
 extension Problem {
-    fileprivate static func noDevice(_ clientID: String) -> Problem {
-        Problem(
-            .deviceNotFound, "The client \"\(clientID.visible())\" has no device.",
+    fileprivate static func noDevice(_ clientID: String, gone: String? = nil) -> Problem {
+        let gone = gone.map {
+            " Its push service said of the last one that it is gone (\($0.visible()))."
+        }
+        return Problem(
+            .deviceNotFound,
+            "The client \"\(clientID.visible())\" has no device.\(gone ?? "")",
             fix: "Register one with PUT, or have its phone publish to $hermes/device.")
     }
 

@@ -46,7 +46,10 @@ struct ExplainRoute: Sendable {
             clientID: clientID, detail: detail, history: history, topic: topic ?? about?.topic,
             wakeObstacle: (detail?.device).flatMap { device in
                 Device.Kind.allCases.first { $0.name == device.kind }
-                    .flatMap { senders().obstacle(for: $0) }
+                    .flatMap {
+                        senders().obstacle(
+                            for: $0, bundle: device.bundle, environment: device.environment)
+                    }
             }, now: now())
         return ClientExplanation(
             clientID: clientID, known: !explanation.isUnknown,

@@ -39,6 +39,10 @@ public struct ClientEvent: Codable, Sendable, Equatable {
         case denied
         /// The session expired.
         case expired
+        /// The push service says that the client's device is gone, which was forgotten.
+        case deviceGone = "device_gone"
+        /// The push service refused the client's device, which is not woken until it registers again.
+        case deviceSetAside = "device_set_aside"
     }
 
     public var kind: Kind

@@ -116,7 +116,7 @@ public enum BrokerCommand: Sendable {
     /// Sends a notification to a client's device now, and tells its end: `nil` without a device.
     case tryWake(clientID: String, Reply<WakeTrial?>)
     /// See ``WakeFeed``. A further call takes the place of the one before it.
-    case nextWakes(Device.Kind, most: Int, take: @Sendable ([Wake]) -> Void)
+    case nextWakes(Device.Kind, WakeDemand)
     case wakeAnswers([WakeAnswer])
 
     /// True for what an operator does against an overload, and what must not wait for one to end.

@@ -1,7 +1,9 @@
 /// A wake that is owed: a notification service should tell a phone that messages wait for it.
 public struct Wake: Sendable, Equatable {
-    /// Names the wake in its answer.
-    public var id: UInt64
+    /// Names this hand-out in its answer.
+    public var handOut: HandOut
+    /// Earlier attempts that the service has judged, or that got no answer.
+    public var attempt = 0
     public var clientID: String
     public var device: Device
     public var kind: WakeKind
@@ -11,7 +13,7 @@ public struct Wake: Sendable, Equatable {
     public var topic: String
     /// Payload of that message, when its rule includes fields of it; empty otherwise.
     public var payload: [UInt8]
-    /// Messages that wait for the client and that it has not been woken for.
+    /// Messages that ask for a wake and wait for the client now, whether it was told of them or not.
     public var waiting: Int
     /// A name for the notification that a later one of the same name replaces: a digest of the
     /// message's collapse key or its topic, in hexadecimal; at most 64 bytes.
@@ -22,12 +24,12 @@ public struct Wake: Sendable, Equatable {
     public var expiresAt: Int64
 
     public init(
-        id: UInt64, clientID: String, device: Device, kind: WakeKind, rule: WakeRule?,
+        handOut: HandOut, clientID: String, device: Device, kind: WakeKind, rule: WakeRule?,
         topic: String,
         payload: [UInt8] = [], waiting: Int, collapseID: String,
         notificationID: (high: UInt64, low: UInt64), expiresAt: Int64
     ) {
-        self.id = id
+        self.handOut = handOut
         self.clientID = clientID
         self.device = device
         self.kind = kind
@@ -41,7 +43,8 @@ public struct Wake: Sendable, Equatable {
     }
 
     public static func == (left: Wake, right: Wake) -> Bool {
-        left.id == right.id && left.clientID.utf8.elementsEqual(right.clientID.utf8)
+        left.handOut == right.handOut && left.attempt == right.attempt
+            && left.clientID.utf8.elementsEqual(right.clientID.utf8)
             && left.device == right.device
             && left.kind == right.kind && left.rule == right.rule
             && left.topic.utf8.elementsEqual(right.topic.utf8)
@@ -51,9 +54,21 @@ public struct Wake: Sendable, Equatable {
     }
 }
 
+/// One hand-out of a wake to its sender. A wake that is handed out again has another number, so that a
+/// late answer to the first is not taken for one to the second.
+public struct HandOut: Hashable, Sendable, BitwiseCopyable {
+    public var device: UInt64
+    public var number: UInt32
+
+    public init(device: UInt64, number: UInt32) {
+        self.device = device
+        self.number = number
+    }
+}
+
 /// The end of one attempt to wake a phone, without its details.
 public enum WakeResult: UInt8, CountLabel, BitwiseCopyable {
-    case accepted, gone, badDevice, later, refused
+    case accepted, gone, badDevice, later, refused, givenBack
 
     public var name: String {
         switch self {
@@ -62,6 +77,7 @@ public enum WakeResult: UInt8, CountLabel, BitwiseCopyable {
         case .badDevice: "bad_device"
         case .later: "later"
         case .refused: "refused"
+        case .givenBack: "given_back"
         }
     }
 }
@@ -74,12 +90,14 @@ public struct WakeAnswer: Sendable, Equatable {
         /// The service says that the device is gone since that time (UNIX milliseconds; `nil` when
         /// it says no time). A device that registered later stays.
         case gone(atMs: Int64?)
-        /// The service does not know the token. The device is set aside until it registers again.
+        /// The service refuses this device. It is set aside until it registers again.
         case badDevice
         /// Not now: the wake is owed again after that time.
         case later(milliseconds: UInt64)
         /// The service refuses this notification, and would again.
         case refused
+        /// The sender gives the wake back: the service has not judged it, so this was no attempt.
+        case givenBack
 
         public var result: WakeResult {
             switch self {
@@ -88,17 +106,18 @@ public struct WakeAnswer: Sendable, Equatable {
             case .badDevice: .badDevice
             case .later: .later
             case .refused: .refused
+            case .givenBack: .givenBack
             }
         }
     }
 
-    public var id: UInt64
+    public var handOut: HandOut
     public var outcome: Outcome
     /// The service's own word for it, such as `Unregistered`; empty for none.
     public var reason: String
 
-    public init(id: UInt64, outcome: Outcome, reason: String = "") {
-        self.id = id
+    public init(_ handOut: HandOut, _ outcome: Outcome, reason: String = "") {
+        self.handOut = handOut
         self.outcome = outcome
         self.reason = reason
     }

@@ -20,13 +20,49 @@ public struct WakeRule: Sendable, Equatable {
     /// language; the body's text may use the number of messages and the topic. Without them the
     /// notification has the count alone.
     public var titleKey: String?
+    public var subtitleKey: String?
     public var bodyKey: String?
+    /// Names of top-level fields of a JSON payload whose values are further arguments of these texts,
+    /// after the number of messages and the topic.
+    public var arguments: [String] = []
     /// The name of a sound, such as `default`.
     public var sound: String?
     /// True shows the number of waiting messages on the app's icon.
     public var badge: Bool
     /// Names of top-level fields of a JSON payload that go into the notification.
     public var fields: [String]
+    /// True has the app's service extension change the notification before it is shown.
+    public var isMutable = false
+    /// Notifications of one thread are shown together.
+    public var thread: Thread?
+    /// The app's category, which gives the notification its buttons.
+    public var category: String?
+    public var level: Level?
+    /// `apns-priority`; `nil` is 10 for an alert, 5 for a silent notification.
+    public var priority: UInt8?
+    /// Seconds for which the notification is of use; `nil` as long as the message, at most a day.
+    public var expiresInSeconds: Int64?
+
+    public enum Thread: Sendable, Equatable {
+        /// The topic of the message.
+        case topic
+        case name(String)
+
+        public static func == (left: Thread, right: Thread) -> Bool {
+            switch (left, right) {
+            case (.topic, .topic): true
+            case (.name(let one), .name(let other)): one.utf8.elementsEqual(other.utf8)
+            case (.topic, .name), (.name, .topic): false
+            }
+        }
+    }
+
+    /// How much a notification may disturb.
+    public enum Level: String, Sendable, CaseIterable {
+        case passive, active
+        case timeSensitive = "time-sensitive"
+        case critical
+    }
 
     public init(
         filter: String, kind: WakeKind?, titleKey: String? = nil, bodyKey: String? = nil,

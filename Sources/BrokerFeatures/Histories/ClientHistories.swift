@@ -343,6 +343,8 @@ public struct ClientHistories: ~Copyable {
         case .filterRefused: 4
         case .denied: 5
         case .expired: 6
+        case .deviceGone: 7
+        case .deviceSetAside: 8
         }
     }
 }

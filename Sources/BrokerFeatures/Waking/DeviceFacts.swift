@@ -22,10 +22,16 @@ struct StoredDevice: Hashable, Sendable {
         /// 0 for none.
         var session: UInt64
         var position: UInt64
+        /// UNIX time in milliseconds at which the push service took the last wake; 0 for never.
+        var atMs: Int64
+        /// Messages below the position that asked for a wake and were not fetched at that time.
+        var told: UInt32
 
-        init(session: UInt64 = 0, position: UInt64 = 0) {
+        init(session: UInt64 = 0, position: UInt64 = 0, atMs: Int64 = 0, told: UInt32 = 0) {
             self.session = session
             self.position = position
+            self.atMs = atMs
+            self.told = told
         }
     }
 
@@ -81,6 +87,8 @@ extension WriteBatch {
         } value: {
             $0.put(woken.session)
             $0.put(woken.position)
+            $0.put(woken.atMs)
+            $0.put(woken.told)
         }
     }
 }
@@ -105,8 +113,13 @@ extension StoredDevice.Woken {
         _ fact: StoredFact
     ) throws(DamagedFact) -> (client: [UInt8], woken: StoredDevice.Woken) {
         var value = FactReader(fact.value)
-        let woken = StoredDevice.Woken(
+        var woken = StoredDevice.Woken(
             session: try value.number(), position: try value.number())
+        // Earlier versions stored no more.
+        if !value.isAtEnd {
+            woken.atMs = try value.time()
+            woken.told = try value.count()
+        }
         try value.finish()
         return ([UInt8](fact.key), woken)
     }

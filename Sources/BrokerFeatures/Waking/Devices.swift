@@ -30,8 +30,6 @@ struct Devices: ~Copyable {
         var owed: UInt32 = noIndex
         /// Messages that need no further wake.
         var woken: StoredDevice.Woken
-        /// When the last wake was handed to its sender, on the monotonic clock; `nil` before.
-        var lastWake: MonotonicTime?
         /// UNIX time in milliseconds of the answer to the last wake; 0 before.
         var answeredMs: Int64 = 0
     }
@@ -42,7 +40,7 @@ struct Devices: ~Copyable {
     }
 
     /// Bytes that a device counts besides its texts, with a wake that it may be owed.
-    static var recordBytes: Int { 304 }
+    static var recordBytes: Int { 312 }
     /// The most different words of push services that are kept.
     private static var mostReasons: Int { 64 }
 
@@ -89,6 +87,21 @@ struct Devices: ~Copyable {
 
     func handle(of place: UInt32) -> Handle {
         Handle(index: place, generation: records[place].generation)
+    }
+
+    /// The lane of a device's wakes.
+    func lane(of place: UInt32) -> OwedWakes.LaneKey {
+        let record = records[place]
+        return OwedWakes.LaneKey(
+            kind: record.kind, environment: record.environment, bundle: record.bundle)
+    }
+
+    /// The place of an app's name; `nil` when no device has it.
+    func find(bundle: String) -> UInt32? {
+        guard bundles.count > 0 else { return nil }
+        return Array(bundle.utf8).withUnsafeBytes { bytes in
+            byBundle.find(hash(bytes)) { bundles[$0].text.equals(bytes) }
+        }
     }
 
     /// True when the device is woken for a session of this user.

@@ -10,7 +10,7 @@ struct OwedWakes: ~Copyable {
         case watching
         /// Due when the timer fires.
         case waiting
-        /// Due: handed to the next sender that asks.
+        /// Due: handed to its sender, as soon as that takes wakes of its lane.
         case ready
         /// The queue is read, since memory does not know its messages.
         case reading
@@ -21,10 +21,8 @@ struct OwedWakes: ~Copyable {
     struct Owed: BitwiseCopyable {
         let device: UInt32
         var state = State.watching
-        /// True while it stands in the list of those that are ready.
-        var isListed = false
-        /// True when it only keeps its place in that list.
-        var isRemoved = false
+        /// True when its sender has been told that the hand-out is of no use any more.
+        var isWithdrawn = false
         /// True until memory knows the messages from the cursor on.
         var needsReading = false
         /// True for the operator's trial, which is sent whatever waits.
@@ -34,6 +32,11 @@ struct OwedWakes: ~Copyable {
         /// Index of the rule; `nil` before a message asked for the wake.
         var rule: UInt8?
         var timer: UInt32 = noIndex
+        /// The number of the hand-out that its sender has not answered; 0 before the first.
+        var handOut: UInt32 = 0
+        /// The lane while it is ready; ``noIndex`` otherwise.
+        var lane: UInt32 = noIndex
+        var links = ListLinks()
         /// Messages below this position ask for the wake.
         var target: UInt64 = 0
         /// ``target`` when it was handed to its sender, or when the watch began.
@@ -54,14 +57,46 @@ struct OwedWakes: ~Copyable {
         var told: UInt32 = 0
     }
 
+    /// Wakes that are ready, of one app in one environment: its sender may take none of them while
+    /// it goes on with those of others.
+    struct Lane: BitwiseCopyable {
+        let key: LaneKey
+        fileprivate var ready = IntrusiveList<ByLane>()
+        fileprivate var links = ListLinks()
+    }
+
+    struct LaneKey: Hashable, BitwiseCopyable {
+        let kind: Device.Kind
+        let environment: Device.Environment
+        /// ``Devices/Record/bundle``.
+        let bundle: UInt32
+    }
+
+    fileprivate enum ByLane: ListField {
+        static subscript(record: UnsafeMutablePointer<Owed>) -> ListLinks {
+            get { record.pointee.links }
+            set { record.pointee.links = newValue }
+        }
+    }
+
+    fileprivate enum ByTurn: ListField {
+        static subscript(record: UnsafeMutablePointer<Lane>) -> ListLinks {
+            get { record.pointee.links }
+            set { record.pointee.links = newValue }
+        }
+    }
+
     /// Never read; see the same in ``Shard``.
     private let addressOnly: any Sendable = ()
     private var records = Slab<Owed>()
     private var timers: TimerWheel
-    /// Places of those that are ready, by kind of device.
-    private var readyAPNs = RingBuffer<UInt32>()
-    private var readyWebhook = RingBuffer<UInt32>()
-    /// True when a list has more than one call looked at.
+    private var lanes = Slab<Lane>()
+    private var laneByKey: [LaneKey: UInt32] = [:]
+    /// Lanes with wakes that are ready, by kind of device; the first one's turn is next.
+    private var lanesOfAPNs = IntrusiveList<ByTurn>()
+    private var lanesOfWebhook = IntrusiveList<ByTurn>()
+    private var lastHandOut: UInt32 = 0
+    /// True when there are more than one call looked at.
     var hasMore = false
     private(set) var reading = 0
     /// Bytes of topics and payloads.
@@ -69,7 +104,6 @@ struct OwedWakes: ~Copyable {
 
     init(now: MonotonicTime) { timers = TimerWheel(now: now) }
 
-    /// Wakes that are owed, with removed ones that still stand in a list.
     var count: Int { records.count }
     var nextDeadline: MonotonicTime? { timers.nextDeadline }
 
@@ -82,13 +116,11 @@ struct OwedWakes: ~Copyable {
 
     mutating func add(_ device: UInt32) -> UInt32 { records.insert(Owed(device: device)) }
 
-    /// Removes a wake. Its place is used again once it has left the list of those that are ready.
     mutating func remove(_ place: UInt32, pool: BytePool) {
         stopTimer(place)
         enter(place, .watching)
         clearMessage(place, pool)
-        records[place].isRemoved = true
-        if !records[place].isListed { records.remove(place) }
+        records.remove(place)
     }
 
     /// Sets the newest message that asks for the wake.
@@ -124,16 +156,28 @@ struct OwedWakes: ~Copyable {
         records[place].timer = timers.schedule(key, at: time)
     }
 
-    /// Lists a wake behind the others that are ready.
-    mutating func makeReady(_ place: UInt32, _ kind: Device.Kind) {
+    /// Lists a wake after the others of its lane that are ready.
+    mutating func makeReady(_ place: UInt32, _ key: LaneKey) {
         stopTimer(place)
+        guard records[place].state != .ready else { return }
         enter(place, .ready)
-        guard !records[place].isListed else { return }
-        records[place].isListed = true
-        switch kind {
-        case .apns: readyAPNs.append(place)
-        case .webhook: readyWebhook.append(place)
+        let lane: UInt32
+        if let known = laneByKey[key] {
+            lane = known
+        } else {
+            lane = lanes.insert(Lane(key: key))
+            laneByKey[key] = lane
+            changeTurns(key.kind) { $0.append(lane, in: $1) }
         }
+        records[place].lane = lane
+        lanes[lane].ready.append(place, in: records)
+    }
+
+    /// Numbers a hand-out to the sender.
+    mutating func handOut(_ place: UInt32) {
+        lastHandOut = lastHandOut == .max ? 1 : lastHandOut + 1
+        records[place].handOut = lastHandOut
+        records[place].isWithdrawn = false
     }
 
     mutating func beginReading(_ place: UInt32) {
@@ -143,6 +187,7 @@ struct OwedWakes: ~Copyable {
 
     private mutating func enter(_ place: UInt32, _ state: State) {
         if records[place].state == .reading { reading -= 1 }
+        if records[place].state == .ready { leaveLane(place) }
         if state == .reading { reading += 1 }
         records[place].state = state
     }
@@ -161,35 +206,55 @@ struct OwedWakes: ~Copyable {
 
     // MARK: Those that are ready
 
-    /// True when any list has an entry.
-    var isListed: Bool { Device.Kind.allCases.contains { listedCount($0) > 0 } }
+    /// True when any lane has one.
+    var isListed: Bool { !lanesOfAPNs.isEmpty || !lanesOfWebhook.isEmpty }
 
-    /// Entries of the list; some may not be ready any more.
-    func listedCount(_ kind: Device.Kind) -> Int {
+    func isListed(_ kind: Device.Kind) -> Bool { !turns(kind).isEmpty }
+
+    private func turns(_ kind: Device.Kind) -> IntrusiveList<ByTurn> {
         switch kind {
-        case .apns: readyAPNs.count
-        case .webhook: readyWebhook.count
+        case .apns: lanesOfAPNs
+        case .webhook: lanesOfWebhook
         }
     }
 
-    /// The first wake of the list, which may not be ready any more; `nil` at its end.
-    func firstListed(_ kind: Device.Kind) -> UInt32? {
-        guard listedCount(kind) > 0 else { return nil }
+    private mutating func changeTurns(
+        _ kind: Device.Kind, _ body: (inout IntrusiveList<ByTurn>, borrowing Slab<Lane>) -> Void
+    ) {
         switch kind {
-        case .apns: return readyAPNs[0]
-        case .webhook: return readyWebhook[0]
+        case .apns: body(&lanesOfAPNs, lanes)
+        case .webhook: body(&lanesOfWebhook, lanes)
         }
     }
 
-    /// Takes the first wake off the list; `nil` when it is not ready any more.
-    mutating func popReady(_ kind: Device.Kind) -> UInt32? {
-        let first = kind == .apns ? readyAPNs.popFirst() : readyWebhook.popFirst()
-        guard let place = first else { return nil }
-        records[place].isListed = false
-        guard !records[place].isRemoved else {
-            records.remove(place)
-            return nil
+    /// The lane whose turn is next.
+    func firstLane(_ kind: Device.Kind) -> UInt32? {
+        let list = turns(kind)
+        return list.isEmpty ? nil : list.first
+    }
+
+    func key(ofLane lane: UInt32) -> LaneKey { lanes[lane].key }
+
+    /// The first wake of a lane, which has one.
+    func first(ofLane lane: UInt32) -> UInt32 { lanes[lane].ready.first }
+
+    /// Gives the next lane its turn.
+    mutating func passTurn(_ kind: Device.Kind) {
+        guard let lane = firstLane(kind) else { return }
+        changeTurns(kind) {
+            $0.remove(lane, in: $1)
+            $0.append(lane, in: $1)
         }
-        return records[place].state == .ready ? place : nil
+    }
+
+    private mutating func leaveLane(_ place: UInt32) {
+        let lane = records[place].lane
+        records[place].lane = noIndex
+        lanes[lane].ready.remove(place, in: records)
+        guard lanes[lane].ready.isEmpty else { return }
+        let key = lanes[lane].key
+        changeTurns(key.kind) { $0.remove(lane, in: $1) }
+        laneByKey[key] = nil
+        lanes.remove(lane)
     }
 }

@@ -9,11 +9,16 @@ extension Shard {
     /// The most wakes of one turn, and entries of a list that it looks at.
     private static var wakesPerTurn: Int { 32 }
     private static var looksPerTurn: Int { 4_096 }
+    /// Wakes of one app after which that of another comes, if one is ready.
+    private static var wakesPerLane: Int { 4 }
     /// Queues that are read for wakes at the same time.
     private static var mostReading: Int { 16 }
-    /// A wake that its sender does not answer for so long is handed out again. It is longer than a
-    /// sender needs for all its attempts.
-    private static var answerMilliseconds: UInt64 { 180_000 }
+    /// A wake that its sender does not answer for so long is withdrawn and handed out again. A sender
+    /// answers or gives back within half of it, so only an answer that was lost takes so long.
+    private static var answerMilliseconds: UInt64 { 300_000 }
+    /// Attempts after which a device is set aside that the service calls gone since a time before
+    /// its registration.
+    private static var mostStaleAnswers: UInt8 { 5 }
     /// Bounds of the growing pause between attempts.
     private static var firstPauseMilliseconds: UInt64 { 1_000 }
     private static var longestPauseMilliseconds: UInt64 { 600_000 }
@@ -22,40 +27,52 @@ extension Shard {
 
     // MARK: Handing out
 
-    /// Keeps a sender's request until wakes of this kind of device are due.
-    public mutating func nextWakes(
-        _ kind: Device.Kind, most: Int, _ take: @escaping @Sendable ([Wake]) -> Void
-    ) {
-        features.wakeRequests.set(kind, most: most, take)
+    /// Keeps a sender's demand until wakes of this kind of device are due.
+    public mutating func nextWakes(_ kind: Device.Kind, _ demand: WakeDemand) {
+        features.wakeDemands.set(kind, demand) { features.devices.find(bundle: $0) }
     }
 
-    /// Answers the requests of senders as far as wakes are due.
+    /// Answers the demands of senders as far as wakes are due.
     mutating func feedWakes() {
         features.wakes.hasMore = false
-        for kind in Device.Kind.allCases where features.wakes.listedCount(kind) > 0 {
-            guard let most = features.wakeRequests.most(kind) else { continue }
+        for kind in Device.Kind.allCases where features.wakes.isListed(kind) {
+            guard let most = features.wakeDemands.most(kind) else { continue }
             let list = takeWakes(kind, most: min(most, Self.wakesPerTurn))
-            if !list.isEmpty { features.wakeRequests.take(kind)?(list) }
+            if !list.isEmpty { features.wakeDemands.answer(kind, list) }
         }
     }
 
+    /// Takes wakes of all lanes in turn, of each a few.
     private mutating func takeWakes(_ kind: Device.Kind, most: Int) -> [Wake] {
         var list: [Wake] = []
         var looks = 0
-        while list.count < most, let place = features.wakes.firstListed(kind) {
+        /// The first of the lanes that gave nothing one after the other.
+        var firstIdle: UInt32?
+        while list.count < most, let lane = features.wakes.firstLane(kind), lane != firstIdle {
             guard looks < Self.looksPerTurn else {
                 features.wakes.hasMore = true
                 break
             }
             looks += 1
+            let key = features.wakes.key(ofLane: lane)
+            let place = features.wakes.first(ofLane: lane)
             // Its message, or the reading of its queue, is not done: an event of the store says so.
-            guard commits.areCommitted(through: features.wakes[place].ticket),
+            guard features.wakeDemands.most(of: key) > 0,
+                commits.areCommitted(through: features.wakes[place].ticket),
                 !features.wakes[place].needsReading || features.wakes.reading < Self.mostReading
-            else { break }
-            guard let place = features.wakes.popReady(kind), let wake = makeWake(place) else {
+            else {
+                firstIdle = firstIdle ?? lane
+                features.wakes.passTurn(kind)
                 continue
             }
-            list.append(wake)
+            firstIdle = nil
+            if let wake = makeWake(place) {
+                features.wakeDemands.count(key)
+                list.append(wake)
+            }
+            if looks % Self.wakesPerLane == 0, features.wakes.firstLane(kind) == lane {
+                features.wakes.passTurn(kind)
+            }
         }
         context.budget.spend(WorkBudget.wake * looks)
         return list
@@ -76,8 +93,8 @@ extension Shard {
             features.wakes[place].seen = features.wakes[place].target
             features.wakes[place].told = features.wakes[place].count
             features.wakes[place].attempts = min(30, features.wakes[place].attempts + 1)
-            features.devices[device].lastWake = context.now
         }
+        features.wakes.handOut(place)
         features.wakes.wait(
             place, .sent, until: context.now.advanced(byMilliseconds: Self.answerMilliseconds),
             key: features.devices.handle(of: device).packed)
@@ -110,20 +127,27 @@ extension Shard {
     private func wake(_ place: UInt32, number: UInt64) -> Wake {
         let owed = features.wakes[place]
         let device = features.devices.device(owed.device)
+        let told = session(for: owed.device).map { toldAndWaiting(owed.device, $0) } ?? 0
+        let waiting = session(for: owed.device).map {
+            min(told &+ owed.count, sessions[$0].outbound.waiting + sessions[$0].outbound.inFlight)
+        }
         let nowS = context.wallClockMs / 1_000
         let expiry = owed.expiresAtMs == 0 ? Int64.max : owed.expiresAtMs / 1_000
-        return Wake(
-            id: features.devices.handle(of: owed.device).packed,
+        let rule = owed.rule.flatMap { features.wakeRules[$0] }
+        var wake = Wake(
+            handOut: handOut(of: place),
             clientID: features.devices.clientIdentifier(of: owed.device), device: device,
             kind: owed.kind,
-            rule: owed.rule.flatMap { features.wakeRules[$0] },
+            rule: rule,
             topic: String(decoding: owed.topic.array, as: UTF8.self),
-            payload: owed.payload.array, waiting: Int(max(1, owed.count)),
+            payload: owed.payload.array, waiting: Int(max(1, waiting ?? 0)),
             collapseID: WakeNames.collapseID(owed.collapse),
             notificationID: WakeNames.notification(
                 device.token, session: number, position: owed.target, isTest: owed.isTest,
                 at: owed.isTest ? context.wallClockMs : 0),
-            expiresAt: min(expiry, nowS + Self.mostSeconds))
+            expiresAt: min(expiry, nowS + (rule?.expiresInSeconds ?? Self.mostSeconds)))
+        wake.attempt = Int(owed.attempts) - (owed.isTest ? 0 : 1)
+        return wake
     }
 
     // MARK: Answers
@@ -131,11 +155,14 @@ extension Shard {
     /// Takes the answers of a sender.
     public mutating func answerWakes(_ answers: [WakeAnswer]) {
         for answer in answers {
-            let handle = Handle(packed: answer.id)
-            // A late answer finds no wake, or one that waits again and is repeated.
+            let handle = Handle(packed: answer.handOut.device)
             guard features.devices.isCurrent(handle),
-                features.devices[handle.index].owed != noIndex,
-                features.wakes[features.devices[handle.index].owed].state == .sent
+                features.devices[handle.index].owed != noIndex
+            else { continue }
+            // A late answer finds a wake that waits again, or that is handed out again.
+            let wake = features.devices[handle.index].owed
+            guard features.wakes[wake].state == .sent,
+                features.wakes[wake].handOut == answer.handOut.number
             else { continue }
             take(answer, handle.index)
         }
@@ -144,17 +171,19 @@ extension Shard {
 
     private mutating func take(_ answer: WakeAnswer, _ device: UInt32) {
         let wake = features.devices[device].owed
-        let result = answer.outcome.result
+        let outcome = effect(of: answer.outcome, on: device)
+        let result = outcome.result
         features.wakeCounters.results.add(result)
-        features.devices.answered(device, result, answer.reason, atMs: context.wallClockMs)
-        if features.wakes[wake].isTest { answerTrial(of: device, result, answer.reason) }
-        switch answer.outcome {
-        case .accepted, .refused: finish(wake)
-        case .gone(let atMs):
-            guard (atMs ?? .max) >= features.devices[device].registeredMs else {
-                retry(wake, milliseconds: 0)
-                return
-            }
+        if outcome != .givenBack {
+            features.devices.answered(device, result, answer.reason, atMs: context.wallClockMs)
+        }
+        if features.wakes[wake].isTest {
+            answerTrial(of: device, result == .givenBack ? .later : result, answer.reason)
+        }
+        switch outcome {
+        case .accepted: finish(wake, isTold: true)
+        case .refused: finish(wake, isTold: false)
+        case .gone:
             context.notices.appendBounded(
                 .deviceGone(
                     clientIdentifier: features.devices[device].identifier.array,
@@ -167,19 +196,48 @@ extension Shard {
                     reason: answer.reason))
             setAside(device)
         case .later(let milliseconds): retry(wake, milliseconds: milliseconds)
+        case .givenBack: giveBack(wake)
         }
     }
 
-    /// Ends a wake that has been told; messages that came meanwhile wait for the next.
-    private mutating func finish(_ wake: UInt32) {
+    /// What an answer means for a device. The time at which it was gone may lie before its
+    /// registration: the service may have that wrong for a while, and is asked a few times.
+    private func effect(
+        of outcome: WakeAnswer.Outcome, on device: UInt32
+    ) -> WakeAnswer.Outcome {
+        guard case .gone(let atMs?) = outcome, atMs < features.devices[device].registeredMs else {
+            return outcome
+        }
+        let wake = features.devices[device].owed
+        return features.wakes[wake].attempts < Self.mostStaleAnswers
+            ? .later(milliseconds: 0) : .badDevice
+    }
+
+    /// Has a wake go on that its sender did not send: it was no attempt.
+    private mutating func giveBack(_ wake: UInt32) {
         let device = features.wakes[wake].device
         guard !features.wakes[wake].isTest else {
-            features.devices[device].lastWake = context.now
+            endTrial(wake)
+            return
+        }
+        features.wakes[wake].attempts -= min(1, features.wakes[wake].attempts)
+        guard let session = session(for: device) else { return endWake(of: device) }
+        // It comes after the others, so that one that takes the service down stops nobody.
+        continueWake(wake, session, after: 0)
+    }
+
+    /// Ends a wake that has been told; messages that came meanwhile wait for the next.
+    private mutating func finish(_ wake: UInt32, isTold: Bool) {
+        let device = features.wakes[wake].device
+        guard !features.wakes[wake].isTest else {
+            if isTold { features.devices[device].woken.atMs = context.wallClockMs }
             endTrial(wake)
             return
         }
         guard let session = session(for: device) else { return endWake(of: device) }
-        setWoken(device, session, below: features.wakes[wake].seen)
+        setWoken(
+            device, session, below: features.wakes[wake].seen,
+            told: isTold ? max(1, features.wakes[wake].told) : 0)
         guard features.wakes[wake].target > features.wakes[wake].seen,
             sessions[session].outbound.holdsMessages(below: features.wakes[wake].target)
         else { return endWake(of: device) }
@@ -198,12 +256,10 @@ extension Shard {
             return
         }
         guard let session = session(for: device) else { return endWake(of: device) }
-        // It told nothing, so the next attempt is not merged with it.
-        features.devices[device].lastWake = nil
         continueWake(wake, session, after: min(pause, Self.longestPauseMilliseconds))
     }
 
-    /// Sets aside a device whose token the push service does not know, until it registers again.
+    /// Sets aside a device that the push service refuses, until it registers again.
     private mutating func setAside(_ device: UInt32) {
         endWake(of: device)
         features.devices[device].isSetAside = true

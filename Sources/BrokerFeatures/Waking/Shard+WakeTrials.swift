@@ -22,7 +22,7 @@ extension Shard {
         features.trials[device] = reply
         let wake = owe(device)
         features.wakes[wake].isTest = true
-        features.wakes.makeReady(wake, features.devices[device].kind)
+        makeReady(wake)
     }
 
     /// Why no notification can be sent to a device now; `nil` when one can.
@@ -35,7 +35,9 @@ extension Shard {
         if features.trials.count >= Self.mostTrials {
             return "\(Self.mostTrials) tests of other devices are on their way"
         }
-        guard features.wakeRequests.most(features.devices[device].kind) == nil else { return nil }
+        guard features.wakeDemands.most(of: features.devices.lane(of: device)) == 0 else {
+            return nil
+        }
         return "no sender takes a notification for it now (hermesctl devices status)"
     }
 

@@ -89,17 +89,11 @@ extension Shard {
 
     /// Looks at what waits for a client whose device has been registered or restored.
     mutating func examineQueue(of session: UInt32, _ device: UInt32) {
-        let queue = sessions[session].outbound
-        let woken = features.devices[device].woken
-        let cursor = woken.session == sessions[session].number ? woken.position : 0
-        guard !features.devices[device].isSetAside, queue.end > cursor,
-            queue.holdsMessages(below: queue.end)
-        else { return }
-        guard commits.isDurable, sessions[session].isPersistent else { return }
+        guard owesWake(device, session) else { return }
         let wake = owe(device)
         features.wakes[wake].needsReading = true
-        features.wakes[wake].next = cursor
-        features.wakes[wake].target = queue.end
+        features.wakes[wake].next = cursor(of: device, session)
+        features.wakes[wake].target = sessions[session].outbound.end
         schedule(wake, of: session)
     }
 
@@ -126,12 +120,15 @@ extension Shard {
     /// Has a wake wait until a time, and as long as the one before it is young.
     private mutating func wait(_ wake: UInt32, until time: MonotonicTime) {
         let device = features.wakes[wake].device
-        let merged = features.devices[device].lastWake.map {
-            $0.advanced(byMilliseconds: context.limits.wakeMergeMilliseconds)
-        }
-        let due = max(time, merged ?? time)
+        // By the wall clock, since the time is kept across restarts; a clock that was set back
+        // delays nothing by more than the interval.
+        let interval = Int64(clamping: context.limits.wakeMergeMilliseconds)
+        let last = features.devices[device].woken.atMs
+        let age = context.wallClockMs.subtractingReportingOverflow(last).partialValue
+        let left = last == 0 ? 0 : interval - min(max(0, age), interval)
+        let due = max(time, context.now.advanced(byMilliseconds: UInt64(left)))
         guard due > context.now else {
-            features.wakes.makeReady(wake, features.devices[device].kind)
+            makeReady(wake)
             return
         }
         features.wakes.wait(
@@ -155,9 +152,31 @@ extension Shard {
             return
         }
         let wake = features.devices[device].owed
-        guard features.wakes[wake].state != .sent, !features.wakes[wake].isTest else { return }
+        guard !features.wakes[wake].isTest else { return }
+        if features.wakes[wake].state == .sent { return withdraw(wake) }
         if features.wakes[wake].state != .watching { features.wakeCounters.cancelled += 1 }
         watch(wake)
+    }
+
+    /// Lists a wake for its sender.
+    mutating func makeReady(_ wake: UInt32) {
+        features.wakes.makeReady(wake, features.devices.lane(of: features.wakes[wake].device))
+    }
+
+    /// Tells the sender that it need not send what it has not sent yet. Its answer says what became
+    /// of the wake; until then the wake is in no other hands.
+    private mutating func withdraw(_ wake: UInt32) {
+        guard !features.wakes[wake].isWithdrawn else { return }
+        features.wakes[wake].isWithdrawn = true
+        let device = features.wakes[wake].device
+        features.wakeDemands.withdraw(features.devices[device].kind, handOut(of: wake))
+    }
+
+    /// The hand-out of a wake that its sender has.
+    func handOut(of wake: UInt32) -> HandOut {
+        HandOut(
+            device: features.devices.handle(of: features.wakes[wake].device).packed,
+            number: features.wakes[wake].handOut)
     }
 
     /// The client is offline: what it has not acknowledged wakes it.
@@ -183,6 +202,7 @@ extension Shard {
         if features.wakes[wake].isTest {
             answerTrial(of: device, .later, "it ended without an answer")
         }
+        if features.wakes[wake].state == .sent { withdraw(wake) }
         features.wakes.remove(wake, pool: pool)
         features.devices[device].owed = noIndex
     }
@@ -199,15 +219,16 @@ extension Shard {
             features.wakes.timerFired(wake)
             switch features.wakes[wake].state {
             case .watching: judgeWatched(wake)
-            case .waiting: features.wakes.makeReady(wake, features.devices[handle.index].kind)
+            case .waiting: makeReady(wake)
             case .sent:
                 features.wakeCounters.unanswered += 1
+                withdraw(wake)
                 guard !features.wakes[wake].isTest else {
                     answerTrial(of: handle.index, .later, "it ended without an answer")
                     endTrial(wake)
                     continue
                 }
-                features.wakes.makeReady(wake, features.devices[handle.index].kind)
+                makeReady(wake)
             case .ready, .reading: continue
             }
         }
@@ -287,28 +308,21 @@ extension Shard {
             setWoken(device, session, below: slice.request.below)
             endWake(of: device)
         } else {
-            features.wakes.makeReady(wake, features.devices[device].kind)
+            makeReady(wake)
         }
-    }
-
-    /// Notes that messages below a position need no further wake.
-    mutating func setWoken(_ device: UInt32, _ session: UInt32, below position: UInt64) {
-        let woken = StoredDevice.Woken(session: sessions[session].number, position: position)
-        features.devices[device].woken = woken
-        if sessions[session].isPersistent { record(woken, of: device) }
-    }
-
-    /// Records how far a device has been woken; the records leave with the turn's.
-    mutating func record(_ woken: StoredDevice.Woken, of device: UInt32) {
-        features.devices[device].identifier.withBytes { commits.records.woken($0, woken) }
     }
 
     // MARK: The start
 
     /// After a start: devices, not queues, say who may be owed a wake.
+    ///
+    /// The process before may have been killed with a notification on its way, of which nothing is
+    /// stored. So what is owed at the start is told when such a one is older than the merging
+    /// interval.
     mutating func restoreWakes() {
         for device in 0..<features.devices.endIndex where features.devices[device].generation != 0 {
-            guard let session = session(for: device) else { continue }
+            guard let session = session(for: device), owesWake(device, session) else { continue }
+            features.devices[device].woken.atMs = context.wallClockMs
             examineQueue(of: session, device)
         }
     }

@@ -4,7 +4,7 @@ extension Setting {
     static let pushSettings: [Setting] = [
         .single(
             "push.rules", \.limits.wakeRules, .wakeRules,
-            "Messages that wake phones: `alert`, `background` or `none`, a topic filter, and for an alert `title=`, `body=` (keys of texts in the app), `sound=`, `badge` and `fields=` (fields of a JSON payload, with + between them). The first rule whose filter fits decides."
+            "Messages that wake phones: `alert`, `background` or `none`, a topic filter, and for an alert `title=`, `subtitle=`, `body=` (keys of texts in the app), `args=` (fields of a JSON payload for these texts, with + between them), `sound=`, `badge`, `thread`, `category=`, `level=`, `mutable`, `priority=`, `expires=` and `fields=`, as in push.md. The first rule whose filter fits decides."
         ),
         .single(
             "push.merge", \.limits.wakeMergeMilliseconds,

@@ -53,7 +53,7 @@ extension ValueFormat where Value == [WakeRule] {
                         "the rule for \(quoted(words[1])) has \(quoted(String(parts[0]))) twice",
                     cure: "Give it once.")
             }
-            guard kind == .alert || parts[0] == "fields" else {
+            guard kind == .alert || forSilent.contains(parts[0]) else {
                 throw RefusedValue(
                     complaint: "\(quoted(word)) in the rule for \(quoted(words[1])) is for alerts",
                     cure: "Begin the rule with alert, or leave it out.")
@@ -63,6 +63,9 @@ extension ValueFormat where Value == [WakeRule] {
         return rule
     }
 
+    /// What a silent notification may have too.
+    private static var forSilent: [Substring] { ["fields", "priority", "expires"] }
+
     private static func set(
         _ name: String, _ value: String?, of rule: inout WakeRule
     ) throws(RefusedValue) {
@@ -71,20 +74,63 @@ extension ValueFormat where Value == [WakeRule] {
         case ("body", let key?): rule.bodyKey = try word(key, name)
         case ("sound", let sound?): rule.sound = try word(sound, name)
         case ("badge", nil): rule.badge = true
-        case ("fields", let names?):
-            for field in names.split(separator: "+", omittingEmptySubsequences: false) {
-                rule.fields.append(try word(String(field), name))
-            }
-            guard rule.fields.count <= 16 else {
-                throw RefusedValue(
-                    complaint: "a rule has \(rule.fields.count) fields, and 16 at most",
-                    cure: "A notification is small: name those that its text needs.")
-            }
+        case ("subtitle", let key?): rule.subtitleKey = try word(key, name)
+        case ("category", let category?): rule.category = try word(category, name)
+        case ("thread", nil): rule.thread = .topic
+        case ("thread", let thread?): rule.thread = .name(try word(thread, name))
+        case ("mutable", nil): rule.isMutable = true
+        case ("level", let word?): rule.level = try level(word)
+        case ("priority", let word?): rule.priority = try priority(word, rule.kind)
+        case ("expires", let time?):
+            let format = ValueFormat<Duration>.duration(.zero...(.seconds(30 * 86_400)))
+            rule.expiresInSeconds = try format.read(time).components.seconds
+        case ("fields", let names?): rule.fields = try list(names, name)
+        case ("args", let names?): rule.arguments = try list(names, name)
         default:
             throw RefusedValue(
                 complaint: "\(quoted(name + (value.map { "=" + $0 } ?? ""))) is no part of a rule",
-                cure: "Known are title=KEY, body=KEY, sound=NAME, badge and fields=NAME+NAME.")
+                cure:
+                    "Known are title=KEY, subtitle=KEY, body=KEY, args=FIELD+FIELD, sound=NAME, badge, thread, thread=NAME, category=NAME, level=LEVEL, mutable, priority=NUMBER, expires=TIME and fields=FIELD+FIELD."
+            )
         }
+    }
+
+    private static func list(_ names: String, _ name: String) throws(RefusedValue) -> [String] {
+        var list: [String] = []
+        for field in names.split(separator: "+", omittingEmptySubsequences: false) {
+            list.append(try word(String(field), name))
+        }
+        guard list.count <= 16 else {
+            throw RefusedValue(
+                complaint: "a rule has \(list.count) \(name), and 16 at most",
+                cure: "A notification is small: name those that its text needs.")
+        }
+        return list
+    }
+
+    private static func level(_ word: String) throws(RefusedValue) -> WakeRule.Level {
+        guard let level = WakeRule.Level(rawValue: word) else {
+            throw RefusedValue(
+                complaint: "\(quoted(word)) is no interruption level",
+                cure: "Write passive, active, time-sensitive or critical.")
+        }
+        return level
+    }
+
+    private static func priority(
+        _ word: String, _ kind: WakeKind?
+    ) throws(RefusedValue) -> UInt8 {
+        guard let number = UInt8(word), [1, 5, 10].contains(number) else {
+            throw RefusedValue(
+                complaint: "priority=\(quoted(word)) is none of Apple's",
+                cure: "Write 10 (at once), 5 (when it suits the phone) or 1 (saves its battery).")
+        }
+        guard number != 10 || kind == .alert else {
+            throw RefusedValue(
+                complaint: "Apple refuses priority 10 for a silent notification",
+                cure: "Write priority=5 or priority=1, or begin the rule with alert.")
+        }
+        return number
     }
 
     /// A key or a name, which stands in JSON as it is.
@@ -105,9 +151,26 @@ extension ValueFormat where Value == [WakeRule] {
             rule.kind.map { $0 == .alert ? "alert" : "background" } ?? "none", rule.filter,
         ]
         if let key = rule.titleKey { words.append("title=\(key)") }
+        if let key = rule.subtitleKey { words.append("subtitle=\(key)") }
         if let key = rule.bodyKey { words.append("body=\(key)") }
+        if !rule.arguments.isEmpty {
+            words.append("args=" + rule.arguments.joined(separator: "+"))
+        }
         if let sound = rule.sound { words.append("sound=\(sound)") }
         if rule.badge { words.append("badge") }
+        switch rule.thread {
+        case .topic?: words.append("thread")
+        case .name(let name)?: words.append("thread=\(name)")
+        case nil: break
+        }
+        if let category = rule.category { words.append("category=\(category)") }
+        if let level = rule.level { words.append("level=\(level.rawValue)") }
+        if rule.isMutable { words.append("mutable") }
+        if let priority = rule.priority { words.append("priority=\(priority)") }
+        if let seconds = rule.expiresInSeconds {
+            let time = ValueFormat<Duration>.duration(.zero...(.seconds(30 * 86_400)))
+            words.append("expires=" + time.write(.seconds(seconds)))
+        }
         if !rule.fields.isEmpty { words.append("fields=" + rule.fields.joined(separator: "+")) }
         return words.joined(separator: " ")
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BrokerAPI
+import PlainText
 
 struct DevicesStatusCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
@@ -35,7 +36,12 @@ struct DevicesStatusCommand: OperatorCommand {
             list.add("Apple", "nothing is sent: \(pause.reason)")
             list.add("what to do", pause.hint)
         } else {
-            list.add("Apple", "sending")
+            list.add("Apple", apns.paused == 0 ? "sending" : "sending, but not everywhere")
+        }
+        for trouble in apns.troubles
+        where apns.pause.map({ !$0.reason.hasBytes(of: trouble.reason) }) ?? true {
+            list.add(trouble.isPaused ? "not sent" : "alarm", trouble.reason)
+            list.add("what to do", trouble.hint)
         }
         list.add(
             "connections",

@@ -113,6 +113,10 @@ class Behaviour:
     """So many requests get no answer."""
     goaway_after: int | None = None
     """After so many requests of a connection, GOAWAY with the last stream that was answered."""
+    goaway_at_once: bool = False
+    """Every connection is told GOAWAY with its first request, and no answer."""
+    shutdown_next: bool = False
+    """The next answer is 503 Shutdown; the others of the connection follow."""
     goaway_twice: bool = False
     """First a GOAWAY that names the highest stream, then the true one."""
     refuse_streams: int = 0
@@ -167,6 +171,8 @@ class Apple:
         self._notifications: list[Notification] = []
         self._tokens: list[tuple[float, str]] = []
         self.connections = 0
+        self.requests = 0
+        """Requests that have come whole."""
         self._open: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", port), backlog=128)
         self.port = self._listener.getsockname()[1]
@@ -190,9 +196,17 @@ class Apple:
             if n.status == 200 and (device is None or n.device == device)
         ]
 
-    def await_accepted(self, count: int, device: str | None = None) -> list[Notification]:
-        eventually(lambda: len(self.accepted(device)) >= count, f"{count} accepted notifications")
+    def await_accepted(
+        self, count: int, device: str | None = None, *, within: float = 10
+    ) -> list[Notification]:
+        eventually(
+            lambda: len(self.accepted(device)) >= count, f"{count} accepted notifications",
+            within=within)
         return self.accepted(device)
+
+    def await_requests(self, count: int) -> None:
+        """Waits for so many requests in all, also those that are held back from an answer."""
+        eventually(lambda: self.requests >= count, f"{count} requests")
 
     @property
     def provider_tokens(self) -> list[str]:
@@ -405,6 +419,12 @@ class _Connection:
             return
         behaviour = self._service.behaviour
         self._count += 1
+        self._service.requests += 1
+        if behaviour.goaway_at_once:
+            self._h2.close_connection(last_stream_id=0)
+            self._send()
+            self._ends = True
+            return
         if behaviour.goaway_after is not None and self._count > behaviour.goaway_after:
             self._say_goodbye(behaviour)
             return
@@ -451,6 +471,9 @@ class _Connection:
             else:
                 status, reason = self._service.answer(
                     headers[":path"].rsplit("/", 1)[-1], headers["apns-topic"])
+                if self._service.behaviour.shutdown_next:
+                    self._service.behaviour.shutdown_next = False
+                    status, reason = 503, "Shutdown"
         if status == 200 and not self._is_proven:
             self._is_proven = True
             self._allow(self._service.behaviour.streams)

@@ -1,0 +1,46 @@
+import BrokerAPI
+import Testing
+
+@testable import OperatorConfiguration
+
+@Suite("Rules of notifications")
+struct WakeRuleTests {
+    private static let format = ValueFormat<[WakeRule]>.wakeRules
+
+    @Test("each part of a rule has its place")
+    func parts() throws {
+        let text =
+            "alert orders/# title=T subtitle=S body=B args=order+status sound=default badge thread=all category=C level=critical mutable priority=10 expires=90s fields=a"
+        let rule = try #require(try Self.format.read(text).first)
+        #expect(rule.subtitleKey == "S")
+        #expect(rule.arguments == ["order", "status"])
+        #expect(rule.thread == .name("all"))
+        #expect(rule.category == "C")
+        #expect(rule.level == .critical)
+        #expect(rule.isMutable)
+        #expect(rule.priority == 10)
+        #expect(rule.expiresInSeconds == 90)
+        let again = try Self.format.read(Self.format.write([rule]))
+        #expect(again == [rule])
+    }
+
+    @Test(
+        "what Apple would refuse, or what no rule knows, is refused with a cure",
+        arguments: [
+            ("alert a level=loud", "time-sensitive"),
+            ("alert a priority=7", "10 (at once)"),
+            ("background a priority=10", "priority=5 or priority=1"),
+            ("background a thread", "Begin the rule with alert"),
+            ("background a args=x", "Begin the rule with alert"),
+            ("alert a expires=soon", ""),
+            ("alert a mutable=1", "Known are"),
+            ("alert a threads=x", "Known are"),
+            ("alert a thread thread=x", "Give it once"),
+            ("alert a args=", "as the app has it"),
+            ("alert a args=\(Array(repeating: "a", count: 17).joined(separator: "+"))", "small"),
+        ])
+    func refused(_ text: String, cure: String) {
+        let error = #expect(throws: RefusedValue.self) { _ = try Self.format.read(text) }
+        #expect(cure.isEmpty || error?.cure.contains(cure) == true, "\(error?.cure ?? "")")
+    }
+}
