@@ -356,7 +356,7 @@ def test_goodbye_on_every_connection_is_a_failure_with_its_reason(
     assert office.device("phone")["waiting"] == 1
     apple.behaviour.goaway_at_once = False
     apple.await_accepted(1, "2201", within=20)
-    assert office.api.get("/v1/wakes")["apns"]["troubles"] == []
+    eventually(lambda: office.api.get("/v1/wakes")["apns"]["troubles"] == [], "all is well")
 
 
 def test_a_service_that_gives_no_answer_is_told(office: Office, apple: Apple) -> None:
