@@ -421,9 +421,9 @@ class _Connection:
         self._count += 1
         self._service.requests += 1
         if behaviour.goaway_at_once:
+            # The client closes: a socket that is closed first with bytes unread is reset.
             self._h2.close_connection(last_stream_id=0)
             self._send()
-            self._ends = True
             return
         if behaviour.goaway_after is not None and self._count > behaviour.goaway_after:
             self._say_goodbye(behaviour)
