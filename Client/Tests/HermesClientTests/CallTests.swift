@@ -190,12 +190,11 @@ struct CallTests {
         func halfOpenSockets() async throws {
             let full = try FullListener()
             let client = try HermesClient(
-                .init(.plain("127.0.0.1", port: full.port), clientID: "phone", storage: .none))
-            let before = try full.connecting()
+                .init(.plain(full.host, port: full.port), clientID: "phone", storage: .none))
             client.start()
-            try await wait { try full.connecting() > before }
+            try await wait { try full.connecting() > 0 }
             await client.stop()
-            #expect(try full.connecting() == before)
+            #expect(try full.connecting() == 0)
         }
     #endif
 
