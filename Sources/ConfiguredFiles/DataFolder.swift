@@ -63,7 +63,7 @@ package enum DataFolder {
         if let owner, status.owner != owner, !(status.owner == 0 && isVolumeOfGroup(status)) {
             if status.owner == 0, geteuid() != 0, access(path, W_OK) == 0 {
                 throw Unusable(
-                    "\(shown) belongs to root, and any user may write to it. Name a folder in it, "
+                    "\(shown) belongs to root, and others may write to it. Name a folder in it, "
                         + "which the broker makes: data_directory: \(shown)/data")
             }
             throw Unusable(

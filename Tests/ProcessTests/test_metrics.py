@@ -81,6 +81,8 @@ def test_the_metrics_are_those_of_the_documentation(own_api):
             continue
         if match := re.match(r"\| `(\w+)` \| (counter|gauge|histogram) \| (?:`([\w,]+)`)? ?\|", line):
             documented[match[1]] = (match[2], set((match[3] or "").split(",")) - {""})
+    # A route has series once it was asked for.
+    assert own_api.request("GET", "/v1/status").status == 200
     text = own_api.request("GET", "/metrics").body.decode()
     existing = {}
     for family in text_string_to_metric_families(text):
@@ -188,6 +190,9 @@ def test_a_scrape_needs_the_token(own_broker):
 def test_times_of_requests_and_deliveries_are_counted(own_broker, own_api, client):
     subscriber = client("sub", own_broker)
     subscriber.subscribe(("m/#", 2))
+    # Routes have series once they were asked for.
+    assert own_api.request("POST", "/v1/publish?topic=other&qos=0", b"x").status == 200
+    own_api.request("GET", "/v1/clients/no-such-client")
     before = scrape(own_api)
     for qos in (1, 2):
         assert own_api.request("POST", f"/v1/publish?topic=m/{qos}&qos={qos}", b"x").status == 200
