@@ -138,7 +138,7 @@ struct MetricsTests {
             // The server adds counters of its own; the stub supplies the broker's figures.
             var expected = StubBroker.figures
             let counters = AdminCounters()
-            counters.requests.begin(try Self.routes())
+            counters.requests.begin(try TestServer.routeTable().routes)
             expected.admin = counters.figures
             #expect(response.text == MetricsText.render(expected))
             let refused = try server.request("GET", "/metrics", token: nil)
@@ -209,16 +209,6 @@ struct MetricsTests {
         #expect(counts.last?.bound == 16.384)
         #expect(counts.last?.count == 6)
         #expect(times.count == 8)
-    }
-
-    private static func routes() throws -> [Route] {
-        let token = try AdminToken(TestServer.token, source: "test")
-        var configuration = AdminServerConfiguration(
-            token: token, durability: "none", version: "1")
-        configuration.control = StubConfiguration()
-        return try AdminServer(
-            configuration: configuration, broker: StubBroker(), logger: .init(label: "test")
-        ).routes.routes
     }
 
     @Test("a broker that is busy is 503, not a scrape without figures")

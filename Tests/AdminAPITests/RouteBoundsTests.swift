@@ -103,13 +103,8 @@ struct RouteBoundsTests {
     /// A route that is not in ``rows`` is open, which is what another test lists.
     @Test("every route with a token has its row here, and declares the same")
     func table() throws {
-        var configuration = AdminServerConfiguration(
-            token: try AdminToken(TestServer.token, source: "test"), durability: "none",
-            version: "1")
-        configuration.control = StubConfiguration()
-        let server = try AdminServer(
-            configuration: configuration, broker: StubBroker(), logger: CapturedLog().logger)
-        let routes = server.routes.routes.filter { $0.access != .open }
+        let table = try TestServer.routeTable()
+        let routes = table.routes.filter { $0.access != .open }
         for route in routes {
             let row = Self.rows.first {
                 $0.method == route.method.rawValue && $0.path == route.path

@@ -103,25 +103,20 @@ struct ScopeTests {
 
     @Test("every route asks for its scope, and the table of this test has every route")
     func table() throws {
-        var configuration = AdminServerConfiguration(
-            token: try AdminToken(TestServer.token, source: "test"), durability: "none",
-            version: "1")
-        configuration.control = StubConfiguration()
-        let server = try AdminServer(
-            configuration: configuration, broker: StubBroker(), logger: CapturedLog().logger)
+        let table = try TestServer.routeTable()
         for (method, path, scope) in Self.requests where method != "HEAD" {
             let target = try #require(RequestTarget(path))
             let method = try #require(HTTPRequest.Method(rawValue: method))
-            let (_, route, _) = try server.routes.match(method, target)
+            let (_, route, _) = try table.match(method, target)
             #expect(route.access.scope == scope, "\(path)")
         }
-        let open = server.routes.routes.filter { $0.access == .open }.map(\.path)
+        let open = table.routes.filter { $0.access == .open }.map(\.path)
         #expect(
             Set(open) == [
                 "/healthz", "/readyz", "/v1/openapi.json", "/ui", "/ui/", "/ui/page.css",
                 "/ui/page.js", "/ui/tail.js", "/ui/mqtt.js", "/ui/text.js",
             ])
-        #expect(server.routes.routes.count == Self.requests.count - 1 + open.count)
+        #expect(table.routes.count == Self.requests.count - 1 + open.count)
     }
 
     @Test("a token's scopes decide; other requests get 403 with the missing scope")

@@ -16,6 +16,16 @@ struct TestServer: Sendable {
         }
     }
 
+    /// The routes of a server that can do everything and does not run.
+    static func routeTable() throws -> RouteTable {
+        var configuration = AdminServerConfiguration(
+            token: try AdminToken(token, source: "test"), durability: "none", version: "1")
+        configuration.control = StubConfiguration()
+        return try AdminServer(
+            configuration: configuration, broker: StubBroker(), logger: silentLogger
+        ).routes
+    }
+
     let endpoints: AdminEndpoints
     let broker: StubBroker
     /// Begins to stop the server, as SIGTERM would.

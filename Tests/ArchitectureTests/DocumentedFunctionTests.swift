@@ -3,8 +3,9 @@ import Testing
 /// A page that says "`load` in `Sources/…/Shard+Load.swift`" is wrong once the function has moved.
 @Suite("Functions in documents")
 struct DocumentedFunctionTests {
-    nonisolated(unsafe) private static let named =
+    private static var named: Regex<(Substring, Substring, Substring)> {
         #/`(?:\w+\.)?(\w+)(?:\([^`]*\))?`(?:\s+(?:in|of)\s+|\s+\()`(Sources\/[^`*]+\.swift)`/#
+    }
 
     @Test("a function that docs/architecture.md names with its file is in that file")
     func functions() throws {

@@ -71,10 +71,12 @@ class Pod(Hermesd):
     def unix_socket(self) -> Path:
         return self.data / "admin.sock"
 
+    #: Runs a command as the pod does.
+    AS_USER = ["setpriv", f"--reuid={USER}", f"--regid={USER}", f"--groups={VOLUMES}", "--"]
+
     def command(self) -> list[str]:
         self.directory.chmod(0o755)
-        as_user = [f"--reuid={self.USER}", f"--regid={self.USER}", f"--groups={self.VOLUMES}"]
-        return ["setpriv", *as_user, "--", *super().command()]
+        return [*self.AS_USER, *super().command()]
 
     def mount(self, mode: int, group: int = VOLUMES) -> None:
         """The root of a volume, which is root's."""
@@ -116,11 +118,9 @@ def test_a_pod_serves_from_the_root_of_a_volume_and_again_after_the_next_mount(p
     for start in (1, 2):
         pod.start()
         try:
-            if start == 1:
-                made = hermesctl("tokens", "create", "t", "--scope", "read",
-                                 "--data-dir", str(pod.data))
-                assert made.code == 0, made
-                os.chown(pod.data / "tokens", Pod.USER, -1)
+            made = hermesctl("tokens", "create", f"t{start}", "--scope", "read",
+                             "--data-dir", str(pod.data), prefix=Pod.AS_USER)
+            assert made.code == 0, made
             token = (pod.data / "admin.token").read_text().strip()
             assert AdminAPI(pod, token=token).status()["durability"] == "sync"
             for file in pod.data.iterdir():

@@ -6,6 +6,9 @@ import Threads
 ///
 /// Four threads share the work and no state: the submitter (a shard), the ``Committer``, the
 /// ``Mover`` and the ``QueueLoader``. See docs/durability.md.
+///
+/// It is unchecked because the submitter's own state has no lock. What any thread may call,
+/// ``StoreOperations``, uses the queues of tasks and the outbox alone, which have one.
 public final class DurableStore: Store, StoreOperations, @unchecked Sendable {
     let tasks: WorkQueue<Committer.Task>
     let movers: WorkQueue<MoverTask>

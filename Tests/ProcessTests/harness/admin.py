@@ -107,11 +107,14 @@ class CommandResult:
 
 def hermesctl(
     *arguments: str, broker: Hermesd | None = None, token: str | None = ADMIN_TOKEN,
-    stdin: bytes = b"",
+    stdin: bytes = b"", prefix: list[str] | None = None,
 ) -> CommandResult:
-    """Runs hermesctl, against `broker` if there is one; the token comes by environment."""
+    """Runs hermesctl, against `broker` if there is one; the token comes by environment.
+
+    `prefix` is a command that runs it, such as one that makes it another user.
+    """
     environment = inherited_environment()
-    command = [str(Hermesd.control_executable()), *arguments]
+    command = [*(prefix or []), str(Hermesd.control_executable()), *arguments]
     if broker is not None:
         command += ["--url", broker.admin_url]
     if token is not None:
