@@ -227,10 +227,10 @@ class Hermesd(Broker):
         return [
             str(self.binary),
             *("--admin-port", "0"),
-            *("--data-dir", str(self.data_directory)),
+            *("--data-directory", str(self.data_directory)),
             *("--durability", self.durability),
-            *("--max-inflight", str(IN_FLIGHT_LIMIT)),
-            *("--queue-limit", str(QUEUE_LIMIT)),
+            *("--max-in-flight", str(IN_FLIGHT_LIMIT)),
+            *("--queue-messages", str(QUEUE_LIMIT)),
         ]
 
     def journal_bytes(self) -> int:

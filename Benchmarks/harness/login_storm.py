@@ -114,7 +114,7 @@ def main() -> None:
         key = SigningKey(options.algorithm, directory, "key")
         name = "SECRET_FILE" if options.algorithm == "HS256" else "KEY_FILE"
         process = subprocess.Popen(
-            [options.hermesd, "--port", "0", "--admin-port", "0", "--data-dir", f"{folder}/data"],
+            [options.hermesd, "--port", "0", "--admin-port", "0", "--data-directory", f"{folder}/data"],
             env={
                 f"HERMES_AUTH_JWT_{name}": str(key.write(directory / "login.key")),
                 "HERMES_LOGGING_CONNECTIONS": "debug",

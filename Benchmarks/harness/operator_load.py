@@ -42,7 +42,7 @@ class Broker:
         self._log = folder / "log"
         with self._log.open("w") as log:
             self.process = subprocess.Popen(
-                [hermesd, "--data-dir", str(folder / "data"), "--port", "0", "--admin-port", "0"],
+                [hermesd, "--data-directory", str(folder / "data"), "--port", "0", "--admin-port", "0"],
                 stdout=log, stderr=log)
         self.port = int(self._announced("listener.address=127.0.0.1:"))
         self.admin_port = int(self._announced("admin.url=http://127.0.0.1:"))

@@ -50,7 +50,7 @@ class Broker:
         self.log = Path(self.folder.name, "log").open("w+")
         self.process = subprocess.Popen(
             [*wrapper, str(program), "--port", "0", "--port", "0", "--admin-port", "0",
-             "--durability", "none", "--data-dir", f"{self.folder.name}/data"],
+             "--durability", "none", "--data-directory", f"{self.folder.name}/data"],
             env={**os.environ, "HERMES_LISTENERS_1_PROTOCOL": "websocket",
                  "HERMES_LOGGING_CONNECTIONS": "debug",
                  "HERMES_ADMIN_TOKEN": "benchmark-token-0123456789abcdef"},

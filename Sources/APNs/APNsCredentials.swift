@@ -19,7 +19,7 @@ package struct APNsCredentials: Sendable {
             return APNsCredentials(tls: try APNsTLS(settings), key: key, stamps: stamps)
         } catch {
             throw APNsUnusable(
-                description: "push.apns: \(error.description)", isTransient: error.isTransient)
+                description: "wakes.apns: \(error.description)", isTransient: error.isTransient)
         }
     }
 

@@ -208,7 +208,7 @@ struct AppHealth {
     private static func hint(_ cause: Cause, _ word: String) -> String {
         switch cause {
         case .credentials:
-            "compare push.apns.key_id, team_id and key_file with Apple's developer site, and this machine's clock with another one"
+            "compare wakes.apns.key_id, team_id and key_file with Apple's developer site, and this machine's clock with another one"
         case .unfitKey:
             "see on Apple's developer site which environments and apps the key may be used for"
         case .expiredToken: "set this machine's clock; use one key and one broker for a team"

@@ -266,7 +266,7 @@ final class SenderLoop {
                 environment: name, bundle: nil, isPaused: true,
                 reason: "\(service.address.host): \(failure)",
                 hint:
-                    "see that this machine reaches the service, that push.apns.ca_file fits, and that Apple takes the key or the certificate"
+                    "see that this machine reaches the service, that wakes.apns.ca_file fits, and that Apple takes the key or the certificate"
             )
         }
         let silentSince = queue.oldest(of: service.service) ?? service.openingSince

@@ -23,7 +23,7 @@ public struct AccessRule: Equatable, Sendable {
     public let isAllow: Bool
     public let who: Who
     /// The only client identifier that the rule is about; `nil` for any.
-    public let clientIdentifier: [UInt8]?
+    public let clientID: [UInt8]?
     public let actions: Set<AccessAction>
     /// The topic filter as written in the file, placeholders included.
     public let filter: [UInt8]
@@ -39,7 +39,7 @@ extension AccessRule: CustomStringConvertible {
         case .anyUser: words.append("user *")
         case .user(let name): words.append("user \(Self.word(name))")
         }
-        if let clientIdentifier { words.append("client \(Self.word(clientIdentifier))") }
+        if let clientID { words.append("client \(Self.word(clientID))") }
         if actions.count > 1 {
             words.append("both")
         } else {
@@ -71,11 +71,11 @@ extension AccessRule: CustomStringConvertible {
 public struct AccessSubject {
     /// A user name proven by a password or a certificate; `nil` for an anonymous client.
     public let userName: UnsafeRawBufferPointer?
-    public let clientIdentifier: UnsafeRawBufferPointer
+    public let clientID: UnsafeRawBufferPointer
 
-    public init(userName: UnsafeRawBufferPointer?, clientIdentifier: UnsafeRawBufferPointer) {
+    public init(userName: UnsafeRawBufferPointer?, clientID: UnsafeRawBufferPointer) {
         self.userName = userName
-        self.clientIdentifier = clientIdentifier
+        self.clientID = clientID
     }
 }
 

@@ -20,9 +20,9 @@ public final class AccessRules: Sendable {
 
         var filter = Text()
         var userName = Text()
-        var clientIdentifier = Text()
+        var clientID = Text()
         var who = Who.everyone
-        var hasClientIdentifier = false
+        var hasClientID = false
         var isAllow = false
         /// Raw values of ``AccessAction``, combined.
         var actions: UInt8 = 0
@@ -94,7 +94,7 @@ public final class AccessRules: Sendable {
         filter: UnsafeRawBufferPointer, for subject: AccessSubject, steps: inout Int
     ) -> SubscriptionVerdict {
         let names = TopicPattern.Names(subject)
-        steps += (subject.clientIdentifier.count + (subject.userName?.count ?? 0)) / 64
+        steps += (subject.clientID.count + (subject.userName?.count ?? 0)) / 64
         let asked = TopicSet(filter: filter, reachesDollar: false)
         var denied: [TopicSet] = []
         var comparisons = 0
@@ -158,7 +158,7 @@ public final class AccessRules: Sendable {
     ) {
         var first = Cursor(general)
         var second = Cursor(subject.userName.flatMap { ofUser.find($0) } ?? List())
-        var third = Cursor(ofClient.find(subject.clientIdentifier) ?? List())
+        var third = Cursor(ofClient.find(subject.clientID) ?? List())
         while true {
             let index = min(first.head(lists), second.head(lists), third.head(lists))
             guard index != .max else { return }
@@ -186,9 +186,9 @@ public final class AccessRules: Sendable {
                 Self.text(rule.userName, in: texts).elementsAreEqual(to: userName)
             else { return false }
         }
-        return !rule.hasClientIdentifier
-            || Self.text(rule.clientIdentifier, in: texts)
-                .elementsAreEqual(to: subject.clientIdentifier)
+        return !rule.hasClientID
+            || Self.text(rule.clientID, in: texts)
+                .elementsAreEqual(to: subject.clientID)
     }
 
     private static func text(
@@ -235,9 +235,9 @@ struct AccessRulesBuilder {
         result.isAllow = rule.isAllow
         result.actions = rule.actions.reduce(0) { $0 | $1.rawValue }
         result.filter = append(RuleFilter.pattern(rule.filter))
-        if let identifier = rule.clientIdentifier {
-            result.hasClientIdentifier = true
-            result.clientIdentifier = append(identifier)
+        if let identifier = rule.clientID {
+            result.hasClientID = true
+            result.clientID = append(identifier)
         }
         switch rule.who {
         case .everyone: result.who = .everyone
@@ -249,7 +249,7 @@ struct AccessRulesBuilder {
             ofUser[name, default: []].append(index)
         }
         if result.who != .user {
-            if let identifier = rule.clientIdentifier {
+            if let identifier = rule.clientID {
                 ofClient[identifier, default: []].append(index)
             } else {
                 general.append(index)

@@ -97,7 +97,7 @@ struct AccessRulesParser {
         }
         try check(filter, who)
         return AccessRule(
-            line: number, isAllow: isAllow, who: who, clientIdentifier: client, actions: actions,
+            line: number, isAllow: isAllow, who: who, clientID: client, actions: actions,
             filter: filter.bytes)
     }
 

@@ -22,7 +22,7 @@ public enum FilterMatch {
         filter: UnsafeRawBufferPointer, topic: UnsafeRawBufferPointer
     ) -> Bool {
         let nobody = AccessSubject(
-            userName: nil, clientIdentifier: UnsafeRawBufferPointer(start: nil, count: 0))
+            userName: nil, clientID: UnsafeRawBufferPointer(start: nil, count: 0))
         return TopicPattern.matches(filter, topic: topic, nobody, isAllow: true)
     }
 }

@@ -34,7 +34,7 @@ enum TopicPattern {
     static func name(
         for placeholder: UInt8, _ subject: AccessSubject
     ) -> UnsafeRawBufferPointer? {
-        let name = placeholder == userPlaceholder ? subject.userName : subject.clientIdentifier
+        let name = placeholder == userPlaceholder ? subject.userName : subject.clientID
         guard let name, isUsable(name) else { return nil }
         return name
     }
@@ -86,16 +86,16 @@ enum TopicPattern {
     /// The usable names of one client for `%u` and `%c`, checked once for many rules.
     struct Names {
         private let userName: UnsafeRawBufferPointer?
-        private let clientIdentifier: UnsafeRawBufferPointer?
+        private let clientID: UnsafeRawBufferPointer?
 
         init(_ subject: AccessSubject) {
             userName = TopicPattern.name(for: userPlaceholder, subject)
-            clientIdentifier = TopicPattern.name(for: clientPlaceholder, subject)
+            clientID = TopicPattern.name(for: clientPlaceholder, subject)
         }
 
         /// The name for a placeholder; `nil` when there is none or it is not usable.
         subscript(placeholder: UInt8) -> UnsafeRawBufferPointer? {
-            placeholder == userPlaceholder ? userName : clientIdentifier
+            placeholder == userPlaceholder ? userName : clientID
         }
     }
 

@@ -58,7 +58,7 @@ extension Shard: StoreVisitor {
             restoreCollapsible(try StoredCollapsible(fact), of: fact.owner)
         case FactTable.tag.number:
             let tag = try StoredTag(fact)
-            tag.clientIdentifier.withUnsafeBytes { client in
+            tag.clientID.withUnsafeBytes { client in
                 tag.tag.withUnsafeBytes { _ = features.tagged.add($0, to: client, pool: pool) }
             }
         case FactTable.push.number:

@@ -11,7 +11,7 @@ struct AccessLog {
     /// One kind of denial; topics with the same first level count as one.
     private struct Kind: Hashable {
         var event: AccessReport.Event
-        var clientIdentifier: ArraySlice<UInt8>
+        var clientID: ArraySlice<UInt8>
         var userName: ArraySlice<UInt8>?
         var firstLevel: ArraySlice<UInt8>
     }
@@ -28,7 +28,7 @@ struct AccessLog {
             atMilliseconds: now.milliseconds)
         guard let heldBack else { return }
         var metadata: Logger.Metadata = [
-            LogKeys.client: Self.text(report.clientIdentifier),
+            LogKeys.client: Self.text(report.clientID),
             LogKeys.topic: Self.text(report.topic),
             LogKeys.rule: Self.rule(report.line),
         ]
@@ -67,7 +67,7 @@ struct AccessLog {
 
     private static func kind(of report: AccessReport) -> Kind {
         Kind(
-            event: report.event, clientIdentifier: report.clientIdentifier.prefix(bytesCompared),
+            event: report.event, clientID: report.clientID.prefix(bytesCompared),
             userName: report.userName?.prefix(bytesCompared),
             firstLevel: report.topic.prefix(bytesCompared).prefix { $0 != UInt8(ascii: "/") })
     }

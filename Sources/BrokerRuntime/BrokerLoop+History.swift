@@ -47,7 +47,7 @@ extension BrokerLoop {
         case .access(let report):
             guard let refusal = report.event.refusal else { return }
             remember(
-                report.clientIdentifier, .denied, reason: refusal.name, topic: report.topic)
+                report.clientID, .denied, reason: refusal.name, topic: report.topic)
         case .sessionExpired(let client):
             remember(client, .expired, reason: "session_expiry")
         case .deviceGone(let client, let reason):

@@ -56,7 +56,7 @@ extension BrokerLoop {
         case .shutdown, .draining: .goingAway
         case .protocolViolation, .unacceptableProtocolVersion, .webSocket: .protocolError
         case .notAuthorized, .badUserNameOrPassword, .identifierRejected, .publishDenied,
-            .certificateRevoked, .clientIdentifierTooLong, .userNameTooLong, .tooManyInboundQoS2,
+            .certificateRevoked, .clientIDTooLong, .userNameTooLong, .tooManyInboundQoS2,
             .topicLevels, .unsubscribeFilters, .outputLimit, .addressLimit, .tokenRefused,
             .tokenExpired, .banned, .closedByBan, .lockedOut:
             .policyViolation

@@ -101,7 +101,7 @@ struct NoticeLog {
             case .queueFull:
                 metadata[LogKeys.setting] = Self.settings(.queueMessages, .queueBytes)
             case .slowReader: metadata[LogKeys.setting] = Self.settings(.outputBytes)
-            case .away, .expired, .reservedTopic, .byOperator, .notAllowed, .replaced: break
+            case .offline, .expired, .reservedTopic, .byOperator, .notAllowed, .replaced: break
             }
             logger.warning("Messages dropped", metadata: metadata)
         case .droppingOfOthers(let count):
@@ -275,7 +275,7 @@ struct NoticeLog {
         _ report: TakeOverReport, peers: [String], now: MonotonicTime
     ) {
         var metadata: Logger.Metadata = [
-            LogKeys.client: Self.text(report.clientIdentifier),
+            LogKeys.client: Self.text(report.clientID),
             LogKeys.peers: "\(peers.joined(separator: " "))",
             LogKeys.delay: "\(report.milliseconds)",
         ]

@@ -12,7 +12,7 @@ let token = null;
 let stream = null;
 
 const dropWords = {
-  away: "QoS 0, receiver away",
+  offline: "QoS 0, receiver offline",
   slow_reader: "QoS 0, receiver read too slowly",
   queue_full: "the receiver's queue was full",
   expired: "expired before delivery",

@@ -1,10 +1,10 @@
-/// Rules over the keys of the sections `webhook` and `push.webhook`.
+/// Rules over the keys of the sections `webhook` and `wakes.webhook`.
 extension ConfigurationDraft {
     /// Requires URL and secret when any key of a section is set. Plain HTTP to another machine
     /// would expose what is sent, so it needs `allow_plain`.
     mutating func checkWebhooks() {
         check(configuration.webhook, section: "webhook", sends: "the events")
-        check(configuration.push.webhook, section: "push.webhook", sends: "the wakes")
+        check(configuration.wakes.webhook, section: "wakes.webhook", sends: "the wakes")
     }
 
     private mutating func check(

@@ -11,7 +11,7 @@ extension ConfigurationDraft {
         checkWebSocket()
         checkPacketSizes()
         checkWebhooks()
-        checkPush()
+        checkWakes()
         checkAuth()
     }
 

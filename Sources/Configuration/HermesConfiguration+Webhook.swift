@@ -1,7 +1,7 @@
 import Addresses
 
 extension HermesConfiguration {
-    /// A receiver of requests: of receipts (`webhook`), of wakes (`push.webhook`).
+    /// A receiver of requests: of receipts (`webhook`), of wakes (`wakes.webhook`).
     package struct Webhook: Sendable, Equatable {
         /// An http or https URL; `nil` sends nothing.
         package var url: String?

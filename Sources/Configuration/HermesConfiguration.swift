@@ -23,7 +23,7 @@ package struct HermesConfiguration: Sendable, Equatable {
     package var orders = Orders()
     package var webhook = Webhook()
     package var receipts = Receipts()
-    package var push = Push()
+    package var wakes = Wakes()
 
     package init() {}
 

@@ -4,7 +4,7 @@ import OperatorConfiguration
 extension APNsSettings {
     /// The sender's part of a checked configuration; `nil` when nothing is to be sent to Apple.
     package init?(_ configuration: HermesConfiguration) {
-        let apns = configuration.push.apns
+        let apns = configuration.wakes.apns
         let identity: Identity
         if let file = apns.keyFile, let keyID = apns.keyID, let teamID = apns.teamID {
             identity = .key(

@@ -15,11 +15,11 @@ extension Explanation {
         case "watched":
             line =
                 "Its device is woken if \(messages(device.waiting)) not acknowledged for long "
-                + "(push.unanswered)"
+                + "(wakes.unanswered)"
         case "waiting":
             line =
-                "Its device is woken for \(count(device.waiting)) in a while (push.merge, "
-                + "push.reconnect_window)"
+                "Its device is woken for \(count(device.waiting)) in a while (wakes.merge, "
+                + "wakes.reconnect_window)"
         case "ready":
             line =
                 "Its device is to be woken for \(count(device.waiting)), and no sender has taken "

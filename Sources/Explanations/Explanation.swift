@@ -73,7 +73,7 @@ package struct Explanation {
             }
             lines.append(line + ".")
         } else {
-            var line = "It is away since \(span(client.sinceMs))"
+            var line = "It is offline since \(span(client.sinceMs))"
             if let reason = detail.lastDisconnectReason {
                 line += ": \(Self.words(ofEnd: reason))"
             } else {
@@ -82,7 +82,7 @@ package struct Explanation {
             lines.append(line + ".")
         }
         if client.cleanSession {
-            lines.append("Its session is clean: what comes while it is away is lost.")
+            lines.append("Its session is clean: what comes while it is offline is lost.")
         }
         let lately = history.events.filter { now - $0.lastMs < 3_600_000 }
         let takenOver = lately.filter { $0.kind == .disconnected && $0.reason == "taken_over" }
@@ -154,7 +154,7 @@ package struct Explanation {
         var lines = ["Its subscription \(best.filter) (QoS \(best.qos)) matches \(topic)."]
         if best.qos == 0 {
             lines.append(
-                "At QoS 0 a message is not kept while it is away, nor when it reads too slowly.")
+                "At QoS 0 a message is not kept while it is offline, nor when it reads too slowly.")
         }
         if best.filter.begins(with: "$share/") {
             lines.append("The subscription is shared: another member may have got the message.")
@@ -210,7 +210,7 @@ package struct Explanation {
 
     static func words(ofLoss reason: String) -> String {
         switch reason {
-        case "away": "they had QoS 0, and it was away"
+        case "offline": "they had QoS 0, and it was offline"
         case "slow_reader": "they had QoS 0, and it read too slowly (limits.output_bytes)"
         case "queue_full": "its queue was full (limits.queue_messages, limits.queue_bytes)"
         case "expired": "they expired before it came"

@@ -27,7 +27,7 @@ public struct Connect: Hashable, Sendable {
     /// Seconds between two packets of the client; 0 turns the check off.
     public var keepAlive: UInt16
     /// UTF-8; may be empty, in which case the broker names the client.
-    public var clientIdentifier: ByteRange
+    public var clientID: ByteRange
     public var will: Will?
     /// UTF-8.
     public var userName: ByteRange?
@@ -35,13 +35,13 @@ public struct Connect: Hashable, Sendable {
     public var password: ByteRange?
 
     public init(
-        version: Version, cleanSession: Bool, keepAlive: UInt16, clientIdentifier: ByteRange,
+        version: Version, cleanSession: Bool, keepAlive: UInt16, clientID: ByteRange,
         will: Will? = nil, userName: ByteRange? = nil, password: ByteRange? = nil
     ) {
         self.version = version
         self.cleanSession = cleanSession
         self.keepAlive = keepAlive
-        self.clientIdentifier = clientIdentifier
+        self.clientID = clientID
         self.will = will
         self.userName = userName
         self.password = password
@@ -68,7 +68,7 @@ public struct Connect: Hashable, Sendable {
         let keepAlive = try reader.integer(bytes)
 
         // The payload's fields in their only order [MQTT-3.1.3-1].
-        let clientIdentifier = try reader.string(bytes)
+        let clientID = try reader.string(bytes)
         var will: Will?
         if hasWill {
             let topic = try TopicName(validating: try reader.data(bytes), in: bytes)
@@ -81,7 +81,7 @@ public struct Connect: Hashable, Sendable {
         try reader.finish()
         return Connect(
             version: version, cleanSession: flags & 0x02 != 0, keepAlive: keepAlive,
-            clientIdentifier: clientIdentifier, will: will, userName: userName, password: password)
+            clientID: clientID, will: will, userName: userName, password: password)
     }
 
     private static func decodeVersion(

@@ -118,7 +118,7 @@ public enum PacketEncoder {
         if connect.password != nil { flags |= 0x40 }
         body.append(flags)
         append(integer: connect.keepAlive, to: &body)
-        append(string: source[connect.clientIdentifier], to: &body)
+        append(string: source[connect.clientID], to: &body)
         if let will = connect.will {
             append(string: source[will.topic.range], to: &body)
             append(string: source[will.message], to: &body)

@@ -5,7 +5,7 @@ import Logging
 /// The log escapes invalid UTF-8 as `\xFF`, byte by byte, where a `String` would replace it. At
 /// most `maximumBytes` are copied.
 ///
-///     logger.debug("Session resumed", metadata: ["client.id": .bytes(clientIdentifier)])
+///     logger.debug("Session resumed", metadata: ["client.id": .bytes(clientID)])
 package struct LoggedBytes: CustomStringConvertible, Sendable {
     /// More than a line shows of any value.
     static let maximumBytes = 4 * LogLine.maximumValueLength + 4

@@ -1,7 +1,7 @@
 import BrokerAPI
 import RequestText
 
-/// The JSON of a wake for the operator's webhook (docs/push.md).
+/// The JSON of a wake for the operator's webhook (docs/wakes.md).
 enum WakeDocument {
     static func bytes(of wake: Wake) -> [UInt8] {
         let payload = PayloadFields(wake)

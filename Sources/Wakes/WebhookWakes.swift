@@ -171,13 +171,13 @@ package final class WebhookWakes: Sendable {
             LogKeys.reason: "\(VisibleText.escaped(reply.reason, limit: 300))",
         ]
         logger.warning(
-            "The receiver of push.webhook takes no wakes, and they are sent again",
+            "The receiver of wakes.webhook takes no wakes, and they are sent again",
             metadata: metadata.suppressing(suppressed))
     }
 
     private func succeeded(after failures: Int) {
         logger.notice(
-            "The receiver of push.webhook takes wakes again",
+            "The receiver of wakes.webhook takes wakes again",
             metadata: [
                 LogKeys.webhookURL: "\(settings.url)", LogKeys.webhookFailures: "\(failures)",
             ])

@@ -29,7 +29,7 @@ struct Hermesd: AsyncParsableCommand {
     @Option(help: ArgumentHelp("MQTT port; repeat it for more listeners; 0 takes a free one."))
     var port: [String] = []
     @Option(help: ArgumentHelp("Folder for data, made when missing.", valueName: "folder"))
-    var dataDir: String?
+    var dataDirectory: String?
     @Option(help: ArgumentHelp("HTTP port; 0 takes a free one.", valueName: "port"))
     var adminPort: String?
     @Option(help: ArgumentHelp("Password file, see `hermesctl users`.", valueName: "file"))
@@ -39,13 +39,13 @@ struct Hermesd: AsyncParsableCommand {
     @Flag(inversion: .prefixedNo, help: "Whether clients without a user name may connect.")
     var allowAnonymous: Bool?
     @Option(help: ArgumentHelp("Unacknowledged messages to one client.", valueName: "count"))
-    var maxInflight: String?
+    var maxInFlight: String?
     @Option(help: ArgumentHelp("Largest packet, such as 1MiB.", valueName: "size"))
-    var maxPacketSize: String?
+    var maxPacket: String?
     @Option(help: ArgumentHelp("Time for CONNECT to arrive, such as 10s.", valueName: "time"))
     var connectTimeout: String?
-    @Option(help: ArgumentHelp("Messages that wait for an absent client.", valueName: "count"))
-    var queueLimit: String?
+    @Option(help: ArgumentHelp("Messages that wait for an offline client.", valueName: "count"))
+    var queueMessages: String?
     @Option(
         help: ArgumentHelp(
             "When a message counts as stored: sync, 'interval 50ms' (or another time) or none.",
@@ -54,7 +54,7 @@ struct Hermesd: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "trace, debug, info, notice, warning, error or critical.", valueName: "level"))
-    var logLevel: String?
+    var loggingLevel: String?
 
     func run() async throws {
         // Before the broker listens, a signal may simply end it. Process 1, as in a container,
@@ -109,17 +109,17 @@ struct Hermesd: AsyncParsableCommand {
     private var loader: ConfigurationLoader {
         var overrides = CommandLineOverrides()
         overrides.ports = port
-        overrides.dataDirectory = dataDir
+        overrides.dataDirectory = dataDirectory
         overrides.adminPort = adminPort
         overrides.passwordFile = passwordFile
         overrides.aclFile = aclFile
         overrides.allowAnonymous = allowAnonymous
-        overrides.maxInFlight = maxInflight
-        overrides.maxPacketSize = maxPacketSize
+        overrides.maxInFlight = maxInFlight
+        overrides.maxPacket = maxPacket
         overrides.connectTimeout = connectTimeout
-        overrides.queueLimit = queueLimit
+        overrides.queueMessages = queueMessages
         overrides.durability = durability
-        overrides.logLevel = logLevel
+        overrides.loggingLevel = loggingLevel
         return ConfigurationLoader(
             source: config.map { .file($0) } ?? .none, environment: ProcessEnvironment.current(),
             overrides: overrides)

@@ -43,8 +43,8 @@ struct Server {
     private let access: (file: AccessFile, rules: AccessRules)?
     /// `nil` when receipts are posted nowhere.
     private let webhook: WebhookSender?
-    private let push: PushCredentials?
-    /// `nil` without `push.webhook`.
+    private let push: WakeCredentials?
+    /// `nil` without `wakes.webhook`.
     private let wakeWebhook: WebhookWakes?
     private let log: OperatorLog
     private let logger: Logger
@@ -113,13 +113,13 @@ struct Server {
             }
         }
         let wakeWebhook = refusals.collect { () throws(WebhookFiles.Unusable) in
-            try WebhookSettings(configuration.push.webhook, section: "push.webhook").map {
+            try WebhookSettings(configuration.wakes.webhook, section: "wakes.webhook").map {
                 (settings) throws(WebhookFiles.Unusable) in
                 try WebhookWakes(settings, logger: logger)
             }
         }
         let push = refusals.collect { () throws(APNsUnusable) in
-            try PushCredentials(configuration, logger: logger)
+            try WakeCredentials(configuration, logger: logger)
         }
         guard let certificates, let adminCertificates, let passwords, let tokenLogins,
             let httpLogins,
@@ -345,7 +345,7 @@ struct Server {
         if let access { parts.append(access.file.part(broker)) }
         if let adminCertificates { parts.append(adminCertificates.part) }
         if let webhook { parts.append(webhook.credentials.part("webhook")) }
-        if let wakeWebhook { parts.append(wakeWebhook.credentials.part("push.webhook")) }
+        if let wakeWebhook { parts.append(wakeWebhook.credentials.part("wakes.webhook")) }
         if let push { parts.append(push.part) }
         return Reload(
             loader: loader, running: configuration, log: log, logger: logger, parts: parts

@@ -58,7 +58,7 @@ package final class ShardLink {
         _ change: (inout PacketContent.Connect) -> Void = { _ in }
     ) throws -> Handle {
         let handle = open(origin: origin)
-        var connect = PacketContent.Connect(clientIdentifier: identifier)
+        var connect = PacketContent.Connect(clientID: identifier)
         connect.cleanSession = cleanSession
         change(&connect)
         try send(handle, .connect(connect))

@@ -80,7 +80,7 @@ extension PacketContent.Connect {
     fileprivate func packet(
         _ source: inout FieldSource
     ) throws(MalformedPacket) -> MQTTCodec.Connect {
-        let identifier = source.add(clientIdentifier)
+        let identifier = source.add(clientID)
         var packetWill: MQTTCodec.Connect.Will?
         if let will {
             packetWill = MQTTCodec.Connect.Will(
@@ -89,7 +89,7 @@ extension PacketContent.Connect {
         }
         return MQTTCodec.Connect(
             version: version, cleanSession: cleanSession, keepAlive: keepAlive,
-            clientIdentifier: identifier, will: packetWill,
+            clientID: identifier, will: packetWill,
             userName: userName.map { source.add($0) }, password: password.map { source.add($0) })
     }
 }

@@ -25,13 +25,13 @@ package enum PacketContent: Hashable, Sendable {
         package var cleanSession = true
         /// Seconds.
         package var keepAlive: UInt16 = 0
-        package var clientIdentifier: [UInt8]
+        package var clientID: [UInt8]
         package var will: Will?
         package var userName: [UInt8]?
         package var password: [UInt8]?
 
-        package init(clientIdentifier: String) {
-            self.clientIdentifier = Array(clientIdentifier.utf8)
+        package init(clientID: String) {
+            self.clientID = Array(clientID.utf8)
         }
     }
 
@@ -122,7 +122,7 @@ extension PacketContent.Connect {
         version = connect.version
         cleanSession = connect.cleanSession
         keepAlive = connect.keepAlive
-        clientIdentifier = field(connect.clientIdentifier)
+        clientID = field(connect.clientID)
         if let will = connect.will {
             var content = PacketContent.Will(
                 topic: "", message: field(will.message), qos: will.qos, retain: will.retain)

@@ -10,7 +10,7 @@ extension StoreModel {
     private mutating func apply(_ record: StoreRecord, _ messages: inout [UInt64: Message]) {
         switch record {
         case .session(let number, let identifier, let userName):
-            sessions[number] = Session(clientIdentifier: identifier, userName: userName)
+            sessions[number] = Session(clientID: identifier, userName: userName)
             progress.lastSession = max(progress.lastSession, number)
         case .sessionRemoved(let number):
             sessions[number] = nil

@@ -52,7 +52,7 @@ package struct StoreModel: Equatable {
     }
 
     package struct Session: Equatable {
-        package var clientIdentifier: [UInt8]
+        package var clientID: [UInt8]
         package var userName: [UInt8]?
         package var isAttached: Bool
         package var detachedSinceMs: Int64
@@ -65,11 +65,11 @@ package struct StoreModel: Equatable {
         package var will: Message?
 
         package init(
-            clientIdentifier: [UInt8], userName: [UInt8]?, isAttached: Bool = false,
+            clientID: [UInt8], userName: [UInt8]?, isAttached: Bool = false,
             detachedSinceMs: Int64 = 0, horizon: UInt64 = 0, end: UInt64 = 0,
             hasEnded: Bool = false
         ) {
-            self.clientIdentifier = clientIdentifier
+            self.clientID = clientID
             self.userName = userName
             self.isAttached = isAttached
             self.detachedSinceMs = detachedSinceMs

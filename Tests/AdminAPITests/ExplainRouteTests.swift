@@ -45,7 +45,7 @@ struct ExplainRouteTests {
     func sentences() async throws {
         try await TestServer.run(Self.broker()) { server in
             let plain = try Self.ask(server)
-            #expect(plain.first?.hasPrefix("It is away since ") == true)
+            #expect(plain.first?.hasPrefix("It is offline since ") == true)
             #expect(plain.contains("It subscribes to orders/7/# (QoS 1)."))
             #expect(
                 try Self.ask(server, "?topic=a/b").contains(

@@ -29,8 +29,7 @@ struct MetricsTests {
                 """))
         #expect(text.contains("\nprocess_cpu_seconds_total 140.25\n"))
         #expect(text.contains("\nhermes_ready 1\n"))
-        #expect(text.contains("\nhermes_store_sync_seconds_total 1.5\n"))
-        #expect(text.contains("\nhermes_store_sync_longest_seconds 0.25\n"))
+        #expect(text.contains("\nhermes_store_fdatasync_longest_seconds 0.25\n"))
         #expect(text.contains("\nhermes_store_commit_longest_seconds 0.375\n"))
         #expect(text.contains("\nhermes_store_damage 3\n"))
         for line in [

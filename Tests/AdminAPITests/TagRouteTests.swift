@@ -87,10 +87,10 @@ struct TagRouteTests {
             #expect(tag.field == "tag")
         }
         #expect(throws: Problem.self) {
-            try ClientIdentifierText(String(repeating: "x", count: 65_536), field: "id")
+            try ClientIDText(String(repeating: "x", count: 65_536), field: "id")
         }
         #expect(throws: Never.self) {
-            try ClientIdentifierText(String(repeating: "x", count: 65_535), field: "id")
+            try ClientIDText(String(repeating: "x", count: 65_535), field: "id")
         }
     }
 

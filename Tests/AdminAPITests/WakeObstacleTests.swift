@@ -51,7 +51,7 @@ struct WakeObstacleTests {
         "a test that is put off says why its sender does not send",
         arguments: [
             (Device.Kind.apns, obstacle),
-            (.webhook, "the receiver of push.webhook fails: status 500 (hermesctl devices status)"),
+            (.webhook, "the receiver of wakes.webhook fails: status 500 (hermesctl devices status)"),
         ])
     func test(kind: Device.Kind, words: String) async throws {
         let broker = Self.broker(kind, WakeTrial(outcome: "later", reason: "no sender"))
@@ -83,7 +83,7 @@ struct WakeObstacleTests {
         try await TestServer.run(Self.broker(.webhook, later)) { server in
             let response = try server.request("POST", "/v1/clients/p/device/test")
             let trial = try response.json(WakeTrial.self)
-            #expect(trial.reason == "push.webhook is not configured (hermesctl devices status)")
+            #expect(trial.reason == "wakes.webhook is not configured (hermesctl devices status)")
         }
     }
 

@@ -45,10 +45,10 @@ extension AccessRules {
     ) -> Answer {
         client.withUnsafeBytes { client in
             guard let user else {
-                return question(AccessSubject(userName: nil, clientIdentifier: client))
+                return question(AccessSubject(userName: nil, clientID: client))
             }
             return user.withUnsafeBytes { user in
-                question(AccessSubject(userName: user, clientIdentifier: client))
+                question(AccessSubject(userName: user, clientID: client))
             }
         }
     }

@@ -9,7 +9,7 @@ struct TopicAllowanceTests {
     ) -> Result {
         Array(user.utf8).withUnsafeBytes { user in
             Array(client.utf8).withUnsafeBytes { client in
-                body(AccessSubject(userName: user, clientIdentifier: client))
+                body(AccessSubject(userName: user, clientID: client))
             }
         }
     }

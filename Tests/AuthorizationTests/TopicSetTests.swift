@@ -130,7 +130,7 @@ struct TopicSetTests {
         "matching agrees with the definition for every filter and topic", arguments: [false, true])
     func matching(isAllow: Bool) {
         let nobody = AccessSubject(
-            userName: nil, clientIdentifier: UnsafeRawBufferPointer(start: nil, count: 0))
+            userName: nil, clientID: UnsafeRawBufferPointer(start: nil, count: 0))
         for filter in Self.filters {
             for topic in Self.topics {
                 let expected = Self.naive(filter, topic, reachesDollar: !isAllow)

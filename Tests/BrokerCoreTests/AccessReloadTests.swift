@@ -174,7 +174,7 @@ struct AccessReloadTests {
         for user in ["backend", nil, ""] {
             for cleanSession in [true, false] {
                 let thief = link.open()
-                var connect = PacketContent.Connect(clientIdentifier: "a")
+                var connect = PacketContent.Connect(clientID: "a")
                 connect.cleanSession = cleanSession
                 connect.userName = user.map { Array($0.utf8) }
                 try link.send(thief, .connect(connect))
@@ -197,7 +197,7 @@ extension ShardLink {
         _ identifier: String, _ user: String
     ) throws -> (handle: Handle, packets: [PacketContent]) {
         let handle = open()
-        var connect = PacketContent.Connect(clientIdentifier: identifier)
+        var connect = PacketContent.Connect(clientID: identifier)
         connect.cleanSession = false
         connect.userName = Array(user.utf8)
         connect.password = [1]

@@ -242,7 +242,7 @@ struct AccessTests {
         #expect(link.refusals("deliver") == 2, "once for the group")
         let report = try #require(link.reports.last)
         #expect(report.event == .withheld && report.topic == Array("jobs/secret".utf8))
-        #expect(link.shard.counters.dropped[.away] == 0)
+        #expect(link.shard.counters.dropped[.offline] == 0)
     }
 
     @Test("also for a group of offline members")

@@ -43,7 +43,7 @@ struct BanTests {
         _ link: ShardLink, _ identifier: String, user: String? = nil
     ) throws -> [PacketContent] {
         let handle = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: identifier)
+        var connect = PacketContent.Connect(clientID: identifier)
         connect.userName = user.map { Array($0.utf8) }
         try link.send(handle, .connect(connect))
         return try link.take(handle)

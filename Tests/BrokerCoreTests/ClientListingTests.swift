@@ -174,7 +174,7 @@ struct ClientListingTests {
 
     @Test("identifiers too long for a URL have their place, and every page its next")
     func longIdentifiers() throws {
-        let link = ShardLink({ $0.maxClientIdentifierBytes = 65_535 })
+        let link = ShardLink({ $0.maxClientIDBytes = 65_535 })
         let long = String(repeating: "x", count: 60_000)
         var names = ["a", long, long + "1", long + "2", String(repeating: "x", count: 256), "y"]
         for name in names { _ = try link.connect(name) }

@@ -68,7 +68,7 @@ struct CollapseFlowTests {
     /// Connects, takes all messages and acknowledges them until none comes any more.
     private func receiveAll(_ client: String, _ link: ShardLink) throws -> [Update] {
         let phone = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: client)
+        var connect = PacketContent.Connect(clientID: client)
         connect.cleanSession = false
         try link.send(phone, .connect(connect))
         link.commitAll()
@@ -268,7 +268,7 @@ struct CollapseFlowTests {
                     try link.send(phone, .disconnect)
                 } else {
                     let phone = link.open()
-                    var connect = PacketContent.Connect(clientIdentifier: name)
+                    var connect = PacketContent.Connect(clientID: name)
                     connect.cleanSession = false
                     try link.send(phone, .connect(connect))
                     phones[name] = phone

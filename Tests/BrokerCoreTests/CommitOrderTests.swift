@@ -65,11 +65,11 @@ struct CommitOrderTests {
     func sessionWaits() throws {
         let link = ShardLink(isImmediate: false)
         let clean = link.open()
-        try link.send(clean, .connect(PacketContent.Connect(clientIdentifier: "clean")))
+        try link.send(clean, .connect(PacketContent.Connect(clientID: "clean")))
         #expect(try link.take(clean) == [.connack(.accepted(sessionPresent: false))])
 
         let persistent = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: "persistent")
+        var connect = PacketContent.Connect(clientID: "persistent")
         connect.cleanSession = false
         // Packets sent before CONNACK are held back, then processed.
         try link.send(persistent, .connect(connect), .subscribe("a", .exactlyOnce), .pingreq)

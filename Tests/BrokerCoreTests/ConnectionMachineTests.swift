@@ -27,10 +27,10 @@ private enum Stage: Hashable {
 struct ConnectionMachineTests {
     private static let clean = Connect(
         version: .v3_1_1, cleanSession: true, keepAlive: 0,
-        clientIdentifier: ByteRange(offset: 0, count: 1))
+        clientID: ByteRange(offset: 0, count: 1))
     private static let persistent = Connect(
         version: .v3_1_1, cleanSession: false, keepAlive: 0,
-        clientIdentifier: ByteRange(offset: 0, count: 0))
+        clientID: ByteRange(offset: 0, count: 0))
     private let pool = BytePool()
 
     @Test("every sequence of up to five events is answered as drawn")
@@ -174,7 +174,7 @@ struct ConnectionMachineTests {
                     var machine = ConnectionMachine()
                     let connect = Connect(
                         version: version, cleanSession: cleanSession, keepAlive: 0,
-                        clientIdentifier: ByteRange(offset: 0, count: count))
+                        clientID: ByteRange(offset: 0, count: count))
                     let isAllowed = count > 0 || (cleanSession && version == .v3_1_1)
                     #expect(
                         text(machine.receive(connect, identifierCount: count))

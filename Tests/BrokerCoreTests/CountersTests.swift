@@ -36,7 +36,7 @@ struct CountersTests {
             let number = Int.random(in: 0..<clients.count, using: &generator)
             guard let client = clients[number] else {
                 let handle = link.open()
-                var connect = PacketContent.Connect(clientIdentifier: "client-\(number)")
+                var connect = PacketContent.Connect(clientID: "client-\(number)")
                 connect.cleanSession = number == 0
                 try link.send(handle, .connect(connect))
                 seen.packetsToBroker += 1
@@ -230,7 +230,7 @@ struct CountersTests {
         let one = try link.connect("one", cleanSession: false)
         _ = try link.connect("two")
         let refused = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: "three")
+        var connect = PacketContent.Connect(clientID: "three")
         connect.cleanSession = false
         try link.send(refused, .connect(connect))
         let pending = link.open()

@@ -126,7 +126,7 @@ struct DrainTests {
             checked.shard.startDrain(perSecond: 1)
             return .rightPassword
         }
-        var connect = PacketContent.Connect(clientIdentifier: "phone")
+        var connect = PacketContent.Connect(clientID: "phone")
         link.shard.startDrain(perSecond: 1)
         try link.send(early, .connect(connect))
         #expect(try link.take(early) == [.connack(.refused(.serverUnavailable))])
@@ -152,7 +152,7 @@ struct DrainTests {
         #expect(link.closed.count == 2)
         link.shard.endDrain()
         let again = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: "phone")
+        var connect = PacketContent.Connect(clientID: "phone")
         connect.cleanSession = false
         try link.send(again, .connect(connect))
         let packets = try link.take(again)

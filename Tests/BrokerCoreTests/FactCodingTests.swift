@@ -25,14 +25,14 @@ struct FactCodingTests {
         let owner = FactOwner(Self.text)
         let receipt = StoredReceipt(number: 7, atMs: -1, messageID: Self.text, topic: Self.long)
         let receiver = StoredReceiver(
-            receipt: 7, place: 1 << 31, session: 2, position: 3, clientIdentifier: Self.long)
+            receipt: 7, place: 1 << 31, session: 2, position: 3, clientID: Self.long)
         let end = ReceiverEnd(
             receipt: 7, place: 1 << 31, outcome: 1, reason: 2, atMs: 4, event: 5, owner: owner)
         let facts = Self.facts { batch in
-            receiver.clientIdentifier.withUnsafeBytes {
+            receiver.clientID.withUnsafeBytes {
                 batch.receiptReceiver(
                     receipt: 7, of: owner, place: receiver.place, session: 2, position: 3,
-                    clientIdentifier: $0)
+                    clientID: $0)
             }
             batch.receiptEnded(end)
             Self.text.withUnsafeBytes { messageID in
@@ -82,7 +82,7 @@ struct FactCodingTests {
                 Self.long.withUnsafeBytes { batch.tag(tag, of: $0, isSet: true) }
             }
         }
-        let tag = StoredTag(clientIdentifier: Self.long, tag: Self.text)
+        let tag = StoredTag(clientID: Self.long, tag: Self.text)
         #expect(facts[0].read { (fact) throws(DamagedFact) in try StoredTag(fact) } == tag)
     }
 
@@ -113,7 +113,7 @@ struct FactCodingTests {
     @Test("a device, and how far it was woken")
     func device() throws {
         let device = StoredDevice(
-            clientIdentifier: Self.text, userName: [], token: Self.long, bundle: Self.text,
+            clientID: Self.text, userName: [], token: Self.long, bundle: Self.text,
             kind: 1, environment: 2, registeredMs: 3, isSetAside: true)
         let facts = Self.facts { batch in
             batch.device(device)

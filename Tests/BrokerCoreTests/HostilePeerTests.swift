@@ -12,7 +12,7 @@ import Testing
 struct HostilePeerTests {
     private func reconnect(_ link: ShardLink, _ identifier: String) throws -> Handle {
         let handle = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: identifier)
+        var connect = PacketContent.Connect(clientID: identifier)
         connect.cleanSession = false
         try link.send(handle, .connect(connect))
         return handle
@@ -65,7 +65,7 @@ struct HostilePeerTests {
         let large = String(repeating: "x", count: 900_000)
         for _ in 0..<10 { try link.send(publisher, .publish("a", large, qos: .atLeastOnce, 1)) }
         link.lose(phone)
-        var connect = PacketContent.Connect(clientIdentifier: "phone")
+        var connect = PacketContent.Connect(clientID: "phone")
         connect.cleanSession = false
         let again = link.open()
         try link.send(again, .connect(connect), .subscribe("b", .atLeastOnce), .pingreq)
@@ -109,7 +109,7 @@ struct HostilePeerTests {
     func hangingStore() throws {
         let link = ShardLink({ $0.connectTimeout = .seconds(2) }, isImmediate: false)
         let handle = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: "phone")
+        var connect = PacketContent.Connect(clientID: "phone")
         connect.cleanSession = false
         connect.will = PacketContent.Will(topic: "w", message: [1])
         try link.send(handle, .connect(connect))
@@ -123,7 +123,7 @@ struct HostilePeerTests {
         try link.send(watcher, .subscribe("w", .atMostOnce))
         _ = try link.take(watcher)
         let impatient = link.open()
-        connect.clientIdentifier = Array("impatient".utf8)
+        connect.clientID = Array("impatient".utf8)
         try link.send(impatient, .connect(connect))
         link.lose(impatient)
         link.store.completeAll()

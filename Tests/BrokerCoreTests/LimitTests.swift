@@ -76,7 +76,7 @@ struct LimitTests {
         let link = ShardLink({ $0.connectTimeout = .seconds(2) })
         let late = link.open()
         let punctual = link.open()
-        let connect = try PacketContent.connect(PacketContent.Connect(clientIdentifier: "c"))
+        let connect = try PacketContent.connect(PacketContent.Connect(clientID: "c"))
             .encoded()
         for byte in connect.dropLast() {
             link.send(late, [byte])
@@ -105,7 +105,7 @@ struct LimitTests {
         func connect(bytes: Int) throws -> [UInt8] {
             // Fixed header, protocol name, level, flags, keep alive, length of the identifier.
             let name = String(repeating: "c", count: bytes - 2 - 6 - 1 - 1 - 2 - 2)
-            let packet = try PacketContent.connect(PacketContent.Connect(clientIdentifier: name))
+            let packet = try PacketContent.connect(PacketContent.Connect(clientID: name))
                 .encoded()
             #expect(packet.count == bytes)
             return packet

@@ -244,7 +244,7 @@ struct QueueTests {
 
     private func reconnect(_ link: ShardLink) throws -> Handle {
         let handle = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: "phone")
+        var connect = PacketContent.Connect(clientID: "phone")
         connect.cleanSession = false
         try link.send(handle, .connect(connect))
         return handle

@@ -20,7 +20,7 @@ extension ShardLink {
         _ change: (inout PacketContent.Connect) -> Void = { _ in }
     ) throws -> Handle {
         let handle = open()
-        var connect = PacketContent.Connect(clientIdentifier: identifier)
+        var connect = PacketContent.Connect(clientID: identifier)
         connect.cleanSession = cleanSession
         change(&connect)
         try send(handle, .connect(connect))

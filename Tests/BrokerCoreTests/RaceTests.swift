@@ -231,7 +231,7 @@ struct RaceTests {
             var handles: [Handle] = []
             for _ in 0..<20 {
                 let handle = link.open()
-                var connect = PacketContent.Connect(clientIdentifier: "phone")
+                var connect = PacketContent.Connect(clientID: "phone")
                 connect.cleanSession = cleanSession
                 let bytes = try PacketContent.connect(connect).encoded()
                 _ = bytes.withUnsafeBytes { link.shard.receive(handle, $0) }

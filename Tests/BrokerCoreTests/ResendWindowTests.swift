@@ -46,7 +46,7 @@ struct ResendWindowTests {
 
     private static func connect(_ link: ShardLink) throws -> (Handle, [PacketContent]) {
         let handle = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: "phone")
+        var connect = PacketContent.Connect(clientID: "phone")
         connect.cleanSession = false
         try link.send(handle, .connect(connect))
         return (handle, try link.take(handle))

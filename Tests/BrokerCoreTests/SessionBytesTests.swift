@@ -20,7 +20,7 @@ struct SessionBytesTests {
         _ link: ShardLink, _ identifier: String, cleanSession: Bool = false, user: String? = nil,
         will: Int? = nil
     ) throws -> (handle: Handle, code: Connack.ReturnCode?) {
-        var connect = PacketContent.Connect(clientIdentifier: identifier)
+        var connect = PacketContent.Connect(clientID: identifier)
         connect.cleanSession = cleanSession
         connect.userName = user.map { Array($0.utf8) }
         connect.will = will.map {
@@ -47,13 +47,13 @@ struct SessionBytesTests {
 
     @Test("limits.max_client_identifier: one byte more gets 0x02 [MQTT-3.1.3-9]")
     func longIdentifier() throws {
-        let link = ShardLink({ $0.maxClientIdentifierBytes = 100 })
+        let link = ShardLink({ $0.maxClientIDBytes = 100 })
         #expect(try Self.connect(link, Self.name("a", 100)).code == .accepted)
         let (refused, code) = try Self.connect(link, Self.name("b", 101))
         #expect(code == .identifierRejected)
         #expect(link.closed == [refused])
-        #expect(link.closeReasons == [.clientIdentifierTooLong])
-        #expect(link.shard.counters.limits[.maxClientIdentifier] == 1)
+        #expect(link.closeReasons == [.clientIDTooLong])
+        #expect(link.shard.counters.limits[.maxClientID] == 1)
     }
 
     @Test("limits.max_user_name: one byte more gets 0x04")
@@ -71,7 +71,7 @@ struct SessionBytesTests {
         let link = ShardLink()
         let (identifier, user) = (Self.name("i", 500), Self.name("u", 500))
         link.lose(try Self.connect(link, identifier, user: user).handle)
-        link.shard.limits.maxClientIdentifierBytes = 100
+        link.shard.limits.maxClientIDBytes = 100
         link.shard.limits.maxUserNameBytes = 100
         link.lose(try Self.connect(link, identifier, user: user).handle)
         #expect(try Self.connect(link, identifier, user: "other").code == .notAuthorized)

@@ -21,7 +21,7 @@ struct SessionUserTests {
     ) throws -> (handle: Handle, answer: PacketContent?) {
         let handle = link.open()
         if let certificate { link.shard.identify(handle, Array(certificate.utf8)) }
-        var connect = PacketContent.Connect(clientIdentifier: "c")
+        var connect = PacketContent.Connect(clientID: "c")
         connect.cleanSession = false
         connect.userName = claim.map { Array($0.utf8) }
         try link.send(handle, .connect(connect))
@@ -110,7 +110,7 @@ struct SessionUserTests {
                 Array("c".utf8).withUnsafeBytes { identifier in
                     link.shard.visit(
                         StoredSession(
-                            number: 1, clientIdentifier: identifier, userName: userName,
+                            number: 1, clientID: identifier, userName: userName,
                             isAttached: false, detachedSinceMs: link.shard.wallClockMs,
                             horizon: 0, end: 0, waitingMessages: 0, waitingBytes: 0,
                             holdsShared: false, hasEnded: false))
@@ -139,7 +139,7 @@ struct SessionUserTests {
             #expect(try link.take(watcher) == [.puback(1)])
         }
         let will = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: "w")
+        var connect = PacketContent.Connect(clientID: "w")
         connect.will = PacketContent.Will(topic: "$CONTROL/x", message: [1])
         try link.send(will, .connect(connect))
         link.lose(will)

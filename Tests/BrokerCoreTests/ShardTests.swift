@@ -21,7 +21,7 @@ struct ShardTests {
         _ = try link.take(watcher)
 
         let new = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: "phone")
+        var connect = PacketContent.Connect(clientID: "phone")
         connect.cleanSession = false
         try link.send(new, .connect(connect))
         #expect(try link.take(new) == [.connack(.accepted(sessionPresent: true))])
@@ -57,7 +57,7 @@ struct ShardTests {
         link.lose(first)
 
         let second = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: "phone")
+        var connect = PacketContent.Connect(clientID: "phone")
         connect.cleanSession = false
         try link.send(second, .connect(connect))
         #expect(
@@ -122,7 +122,7 @@ struct ShardTests {
         try link.send(publisher, .publish("a", "x", qos: .atLeastOnce, 1))
         link.advance(milliseconds: 60_065)
         let again = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: "client")
+        var connect = PacketContent.Connect(clientID: "client")
         connect.cleanSession = false
         try link.send(again, .connect(connect))
         #expect(try link.take(again) == [.connack(.accepted(sessionPresent: false))])
@@ -139,7 +139,7 @@ struct ShardTests {
             try link.send(publisher, .publish("a", "\(number)", qos: .atLeastOnce, 1))
         }
         let again = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: "client")
+        var connect = PacketContent.Connect(clientID: "client")
         connect.cleanSession = false
         try link.send(again, .connect(connect))
         let payloads = try link.take(again).compactMap { packet -> String? in
@@ -179,7 +179,7 @@ struct ShardTests {
             $0.userName = Array("alice".utf8)
         }
         let thief = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: "phone")
+        var connect = PacketContent.Connect(clientID: "phone")
         connect.userName = Array("mallory".utf8)
         try link.send(thief, .connect(connect))
         #expect(try link.take(thief) == [.connack(.refused(.notAuthorized))])

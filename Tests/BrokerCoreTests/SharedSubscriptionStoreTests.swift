@@ -43,7 +43,7 @@ struct SharedSubscriptionStoreTests {
     /// Reconnects a member; receives and acknowledges all its messages.
     private func drain(_ link: ShardLink, _ name: String) throws -> [Int] {
         let handle = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: name)
+        var connect = PacketContent.Connect(clientID: name)
         connect.cleanSession = false
         try link.send(handle, .connect(connect))
         var received: [Int] = []
@@ -130,7 +130,7 @@ struct SharedSubscriptionStoreTests {
                 == (how == .expiry ? [] : Array(stride(from: 2, through: 300, by: 2)))
                 + Array(stride(from: 1, through: 299, by: 2)))
         requireKeptOnce(link)
-        #expect(link.shard.counters.dropped[.away] == 0)
+        #expect(link.shard.counters.dropped[.offline] == 0)
     }
 
     @Test("the store has an ended session until the last of its messages is another's")
@@ -220,7 +220,7 @@ struct SharedSubscriptionStoreTests {
         link.lose(try members(link, ["a"])[0])
         try publish(link, 1...3)
         try end(link, "a", .cleanSession)
-        #expect(link.shard.counters.dropped[.away] == 3)
+        #expect(link.shard.counters.dropped[.offline] == 3)
         requireGone(link)
     }
 
@@ -285,6 +285,6 @@ struct SharedSubscriptionStoreTests {
             ])
         try link.send(again, .puback(2))
         #expect(try link.take(again) == [.publish("own", "5", qos: .atLeastOnce, 6)])
-        #expect(link.shard.counters.dropped[.away] == 0)
+        #expect(link.shard.counters.dropped[.offline] == 0)
     }
 }

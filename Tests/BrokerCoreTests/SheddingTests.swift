@@ -51,7 +51,7 @@ struct SheddingTests {
         let half = link.open()
         link.send(half, [0x10, 40, 0, 4])
         let opening = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: "phone")
+        var connect = PacketContent.Connect(clientID: "phone")
         connect.cleanSession = false
         try link.send(opening, .connect(connect))
         let inUse = try link.connect("in")

@@ -33,7 +33,7 @@ struct TakeOverTests {
         _ link: ShardLink, _ origin: UInt32, cleanSession: Bool = true
     ) throws -> Handle {
         let handle = link.open(origin: origin)
-        var connect = PacketContent.Connect(clientIdentifier: "tv")
+        var connect = PacketContent.Connect(clientID: "tv")
         connect.cleanSession = cleanSession
         try link.send(handle, .connect(connect))
         return handle
@@ -169,7 +169,7 @@ struct TakeOverTests {
                 if case .takeOverDelayed(let report) = $0 { report } else { nil }
             }.last)
         #expect(report.connected == connected && report.waiting == newcomer)
-        #expect(report.clientIdentifier == Array("tv".utf8) && report.milliseconds == 1_000)
+        #expect(report.clientID == Array("tv".utf8) && report.milliseconds == 1_000)
         link.shard.nameTakeOver(report, peers: ["a:1", "b:2"])
         let detail = try #require(
             link.shard.client("tv") { $0 == newcomer ? "b:2" : "a:1" })

@@ -86,7 +86,7 @@ struct TokenLoginTests {
         ]
         link.answer = { _ in answers[number] }
         let handle = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: "phone")
+        var connect = PacketContent.Connect(clientID: "phone")
         connect.userName = []
         connect.password = [1]
         try link.send(handle, .connect(connect))
@@ -112,7 +112,7 @@ struct TokenLoginTests {
         }
         let handle = link.open()
         link.shard.identify(handle, Array("device".utf8))
-        try link.send(handle, .connect(.init(clientIdentifier: "phone")))
+        try link.send(handle, .connect(.init(clientID: "phone")))
         #expect(link.client("phone")?.userName == "device")
         #expect(asked.map(\.certificateName) == (asksBefore ? [Array("device".utf8)] : []))
         #expect(asked.allSatisfy { !$0.mayBeGuess && $0.userName.isEmpty && $0.password.isEmpty })
@@ -121,7 +121,7 @@ struct TokenLoginTests {
         link.answer = { _ in .admitted(Login(userName: Array("anna".utf8))) }
         let other = link.open()
         link.shard.identify(other, Array("device".utf8))
-        try link.send(other, .connect(.init(clientIdentifier: "other")))
+        try link.send(other, .connect(.init(clientID: "other")))
         #expect(link.client("other")?.userName == (asksBefore ? "anna" : "device"))
     }
 
@@ -138,7 +138,7 @@ struct TokenLoginTests {
         {
             let handle = link.open()
             link.shard.identify(handle, Array("device".utf8))
-            var connect = PacketContent.Connect(clientIdentifier: "phone")
+            var connect = PacketContent.Connect(clientID: "phone")
             connect.userName = user.map { Array($0.utf8) }
             connect.password = password.map { Array($0.utf8) }
             try link.send(handle, .connect(connect))
@@ -169,7 +169,7 @@ struct TokenLoginTests {
             asked.append($0)
             return .admitted(Login(userName: Array("anna".utf8)))
         }
-        var connect = PacketContent.Connect(clientIdentifier: "phone")
+        var connect = PacketContent.Connect(clientID: "phone")
         connect.userName = user.map { Array($0.utf8) }
         connect.password = password.map { Array($0.utf8) }
         let handle = link.open()
@@ -187,8 +187,8 @@ struct TokenLoginTests {
     @Test("a login that names no user lets nobody in whose CONNECT names none, though anybody may")
     func tokenOfNobody() throws {
         let link = ShardLink(verifiesPasswords: true)
-        let connect = try PacketContent.connect(.init(clientIdentifier: "phone")).encoded()
-        var empty = PacketContent.Connect(clientIdentifier: "phone")
+        let connect = try PacketContent.connect(.init(clientID: "phone")).encoded()
+        var empty = PacketContent.Connect(clientID: "phone")
         empty.userName = []
         for connect in [connect, try PacketContent.connect(empty).encoded()] {
             let handle = link.open()
@@ -351,7 +351,7 @@ struct TokenLoginTests {
         _ link: ShardLink, _ identifier: String, login: UInt8
     ) throws -> (handle: Handle, payloads: [String]) {
         let handle = link.open()
-        var connect = PacketContent.Connect(clientIdentifier: identifier)
+        var connect = PacketContent.Connect(clientID: identifier)
         connect.cleanSession = false
         connect.userName = []
         connect.password = [login]

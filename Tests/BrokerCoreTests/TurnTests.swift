@@ -110,7 +110,7 @@ struct TurnTests {
         #expect(try link.take(other) == [])
         #expect(link.shard.figures.queued == 0)
         // One slice had been handed to the second member.
-        #expect(link.shard.counters.dropped[.away] == 1_000 - 256)
+        #expect(link.shard.counters.dropped[.offline] == 1_000 - 256)
     }
 
     @Test("a shutdown hands all messages over to offline persistent members")

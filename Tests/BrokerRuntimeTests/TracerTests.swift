@@ -28,7 +28,7 @@ struct TracerTests {
     func divided(size: Int) throws {
         let packets: [(PacketContent, String)] = [
             (
-                .connect(PacketContent.Connect(clientIdentifier: "phone")),
+                .connect(PacketContent.Connect(clientID: "phone")),
                 "CONNECT 3.1.1, client phone, clean session, keep alive 0 s"
             ),
             (

@@ -16,7 +16,7 @@ struct CoreFiguresTests {
 
     private static func connected(_ number: UInt64) -> ClientMachine {
         var machine = ClientMachine(
-            settings: ClientSettings(clientIdentifier: Array("phone\(number)".utf8)),
+            settings: ClientSettings(clientID: Array("phone\(number)".utf8)),
             stored: StoredState(), logBytes: 0, random: SeededNumbers(seed: number))
         machine.start(at: moment(0))
         machine.transportOpened(ConnectionNumber(rawValue: 1), at: moment(0))

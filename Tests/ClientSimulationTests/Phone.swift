@@ -42,7 +42,7 @@ struct Phone {
         _ identifier: String, _ heartbeat: ClientSettings.HeartbeatMode, _ state: StoredState,
         _ logBytes: Int, _ seed: UInt64
     ) -> ClientMachine {
-        var settings = ClientSettings(clientIdentifier: Array(identifier.utf8)) { _, payload in
+        var settings = ClientSettings(clientID: Array(identifier.utf8)) { _, payload in
             SimulatedMessage(payload)?.facts
         }
         settings.heartbeat = heartbeat

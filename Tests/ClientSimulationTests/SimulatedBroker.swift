@@ -89,7 +89,7 @@ final class SimulatedBroker {
     /// Ends the client's session as another device does that has its name and wants none.
     func endSession(_ client: String) throws {
         let handle = open()
-        var connect = PacketContent.Connect(clientIdentifier: client)
+        var connect = PacketContent.Connect(clientID: client)
         connect.cleanSession = true
         receive(handle, try PacketContent.connect(connect).encoded())
         receive(handle, try PacketContent.disconnect.encoded())

@@ -10,7 +10,7 @@ extension StoreModel {
     /// The number of the client's session, if it has all of `filters`.
     func session(of client: String, with filters: [String]) -> UInt64? {
         sessions.first { _, session in
-            session.clientIdentifier.elementsEqual(client.utf8)
+            session.clientID.elementsEqual(client.utf8)
                 && filters.allSatisfy { session.subscriptions[Array($0.utf8)] != nil }
         }?.key
     }
@@ -48,11 +48,11 @@ extension StoreModel {
     private static func restore(
         _ number: UInt64, _ session: Session, to visitor: inout (some StoreVisitor & ~Copyable)
     ) {
-        session.clientIdentifier.withUnsafeBytes { identifier in
+        session.clientID.withUnsafeBytes { identifier in
             (session.userName ?? []).withUnsafeBytes { userName in
                 visitor.visit(
                     StoredSession(
-                        number: number, clientIdentifier: identifier,
+                        number: number, clientID: identifier,
                         userName: session.userName == nil ? nil : userName,
                         isAttached: session.isAttached, detachedSinceMs: session.detachedSinceMs,
                         horizon: session.horizon, end: session.end,

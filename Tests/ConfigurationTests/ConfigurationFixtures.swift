@@ -148,27 +148,27 @@ let changedValues: [String: String] = [
     "webhook.max_pause": "1m",
     "webhook.allow_plain": "true",
     "receipts.topics": "orders/#,+/news",
-    "push.rules":
+    "wakes.rules":
         "none a/#,alert orders/# title=T subtitle=S body=B args=c+d sound=default badge thread category=C level=time-sensitive mutable priority=5 expires=1h fields=a+b,background + priority=1,alert b thread=news expires=0s",
-    "push.merge": "1m",
-    "push.reconnect_window": "0s",
-    "push.unanswered": "5s",
-    "push.apns.key_file": "/etc/hermes/AuthKey.p8",
-    "push.apns.key_id": "ABC123DEFG",
-    "push.apns.team_id": "DEF123GHIJ",
-    "push.apns.certificate": "/etc/hermes/app.p12",
-    "push.apns.certificate_key": "/etc/hermes/app.key",
-    "push.apns.certificate_password_file": "/etc/hermes/app.password",
-    "push.apns.production": "localhost:2197",
-    "push.apns.sandbox": "127.0.0.1:2198",
-    "push.apns.ca_file": "/etc/hermes/apple.crt",
-    "push.apns.connections": "32",
-    "push.webhook.url": "https://office.example/wakes",
-    "push.webhook.secret_file": "/etc/hermes/wakes.secret",
-    "push.webhook.ca_file": "/etc/hermes/office.crt",
-    "push.webhook.timeout": "2s",
-    "push.webhook.max_pause": "1m",
-    "push.webhook.allow_plain": "true",
+    "wakes.merge": "1m",
+    "wakes.reconnect_window": "0s",
+    "wakes.unanswered": "5s",
+    "wakes.apns.key_file": "/etc/hermes/AuthKey.p8",
+    "wakes.apns.key_id": "ABC123DEFG",
+    "wakes.apns.team_id": "DEF123GHIJ",
+    "wakes.apns.certificate": "/etc/hermes/app.p12",
+    "wakes.apns.certificate_key": "/etc/hermes/app.key",
+    "wakes.apns.certificate_password_file": "/etc/hermes/app.password",
+    "wakes.apns.production": "localhost:2197",
+    "wakes.apns.sandbox": "127.0.0.1:2198",
+    "wakes.apns.ca_file": "/etc/hermes/apple.crt",
+    "wakes.apns.connections": "32",
+    "wakes.webhook.url": "https://office.example/wakes",
+    "wakes.webhook.secret_file": "/etc/hermes/wakes.secret",
+    "wakes.webhook.ca_file": "/etc/hermes/office.crt",
+    "wakes.webhook.timeout": "2s",
+    "wakes.webhook.max_pause": "1m",
+    "wakes.webhook.allow_plain": "true",
 ]
 
 extension Setting: CustomTestStringConvertible {
@@ -186,7 +186,7 @@ extension Setting: CustomTestStringConvertible {
         if pattern.hasPrefix("listeners[].websocket.") {
             return ["listeners[].protocol": "websocket"]
         }
-        for section in ["webhook", "push.webhook"] where pattern.hasPrefix("\(section).") {
+        for section in ["webhook", "wakes.webhook"] where pattern.hasPrefix("\(section).") {
             return [
                 "\(section).url": "https://office.example", "\(section).secret_file": "/secret",
             ].filter { $0.key != pattern }
@@ -194,11 +194,11 @@ extension Setting: CustomTestStringConvertible {
         if ["auth.http.ca_file", "auth.http.token_file"].contains(pattern) {
             return ["auth.http.url": "https://login.example"]
         }
-        if pattern.hasPrefix("push.apns.") {
-            let certificate = ["push.apns.certificate": "/a.p12"]
+        if pattern.hasPrefix("wakes.apns.") {
+            let certificate = ["wakes.apns.certificate": "/a.p12"]
             let key = [
-                "push.apns.key_file": "/a.p8", "push.apns.key_id": "AAAAAAAAA1",
-                "push.apns.team_id": "AAAAAAAAA2",
+                "wakes.apns.key_file": "/a.p8", "wakes.apns.key_id": "AAAAAAAAA1",
+                "wakes.apns.team_id": "AAAAAAAAA2",
             ]
             var result = pattern.contains("certificate") ? certificate : key
             result[pattern] = nil
@@ -240,10 +240,10 @@ extension Setting: CustomTestStringConvertible {
         switch pattern {
         case "listeners[].proxy_from": "192.0.2.1"
         case "listeners[].websocket.origins": "http://localhost"
-        case "webhook.url", "push.webhook.url", "auth.jwt.jwks_url", "auth.http.url":
+        case "webhook.url", "wakes.webhook.url", "auth.jwt.jwks_url", "auth.http.url":
             "http://localhost"
-        case "push.apns.key_id", "push.apns.team_id": "BBBBBBBBB1"
-        case "push.rules": "alert b/#"
+        case "wakes.apns.key_id", "wakes.apns.team_id": "BBBBBBBBB1"
+        case "wakes.rules": "alert b/#"
         default: "/initial"
         }
     }

@@ -60,7 +60,7 @@ struct ContradictionTests {
                 "--port: listeners[1]: 127.0.0.1:1883 is taken by listeners[0] already. Give one of the two another port or address."
             ])
         overrides = CommandLineOverrides()
-        overrides.maxPacketSize = "1KiB"
+        overrides.maxPacket = "1KiB"
         #expect(
             problems("limits:\n  max_connect_packet: 2KiB\n", overrides: overrides).first?
                 .hasPrefix("hermes.yaml:2: limits.max_connect_packet: 2KiB is more") == true)

@@ -96,7 +96,7 @@ struct ProblemTests {
         ),
         (
             "push:\n  rules:\n    - none #",
-            "hermes.yaml:3: push.rules: none is no rule: it needs a kind and a topic filter. Write such as `alert orders/#`. In YAML a # behind a blank begins a comment: put the rule in quotes, such as - \"none #\"."
+            "hermes.yaml:3: wakes.rules: none is no rule: it needs a kind and a topic filter. Write such as `alert orders/#`. In YAML a # behind a blank begins a comment: put the rule in quotes, such as - \"none #\"."
         ),
         (
             "limits: {max_packet: 330KB}",
@@ -279,7 +279,7 @@ struct ProblemTests {
     func allAtOnce() {
         var overrides = CommandLineOverrides()
         overrides.ports = ["1883", "port"]
-        overrides.queueLimit = "0"
+        overrides.queueMessages = "0"
         overrides.connectTimeout = "2"
         let found = problems(
             """
@@ -299,7 +299,7 @@ struct ProblemTests {
             found.map { String($0.prefix { $0 != " " }) } == [
                 "hermes.yaml:1:", "hermes.yaml:3:", "hermes.yaml:4:", "hermes.yaml:5:",
                 "hermes.yaml:5:", "HERMES_LIMITS_MAX_SESSIONS:", "HERMES_LISTENER_0_PORT:",
-                "--port:", "--connect-timeout:", "--queue-limit:",
+                "--port:", "--connect-timeout:", "--queue-messages:",
             ])
         #expect(
             found.suffix(5) == [
@@ -307,7 +307,7 @@ struct ProblemTests {
                 "HERMES_LISTENER_0_PORT: unknown variable. Did you mean HERMES_LISTENERS_0_PORT?",
                 "--port: listeners[1].port: port is not a port. Give 0 to 65535.",
                 "--connect-timeout: limits.connect_timeout: 2 has no unit. Write 2s, or another of ms, s, m, h or d.",
-                "--queue-limit: limits.queue_messages: 0 is too small. Give 1 to 65000.",
+                "--queue-messages: limits.queue_messages: 0 is too small. Give 1 to 65000.",
             ])
     }
 

@@ -39,8 +39,8 @@ struct SettingTests {
     /// restriction.
     private static let guards = [
         "acl_file", "password_file", "listeners[].tls.crl_file", "admin.tls.client_ca_file",
-        "listeners[].proxy_from", "webhook.ca_file", "push.apns.ca_file",
-        "push.webhook.ca_file", "auth.jwt.key_file", "auth.jwt.secret_file", "auth.jwt.jwks_file",
+        "listeners[].proxy_from", "webhook.ca_file", "wakes.apns.ca_file",
+        "wakes.webhook.ca_file", "auth.jwt.key_file", "auth.jwt.secret_file", "auth.jwt.jwks_file",
         "auth.jwt.jwks_url", "auth.jwt.ca_file", "auth.jwt.issuer", "auth.jwt.audience",
         "auth.http.url", "auth.http.ca_file", "auth.http.token_file",
     ]
@@ -76,16 +76,16 @@ struct SettingTests {
             !setting.isList
                 && ![
                     "listeners[].tls.client_ca_file", "admin.tls.certificate", "admin.tls.key",
-                    "webhook.url", "webhook.secret_file", "push.apns.key_file",
-                    "push.apns.key_id", "push.apns.team_id", "push.apns.certificate",
-                    "push.webhook.url", "push.webhook.secret_file",
+                    "webhook.url", "webhook.secret_file", "wakes.apns.key_file",
+                    "wakes.apns.key_id", "wakes.apns.team_id", "wakes.apns.certificate",
+                    "wakes.webhook.url", "wakes.webhook.secret_file",
                 ].contains(setting.pattern)
         })
     func emptyValues(setting: Setting) {
         let isOptional = [
             "listeners[].allow_anonymous", "admin.unix_socket", "admin.tokens_file",
-            "limits.max_keep_alive", "limits.max_connections", "push.apns.certificate_key",
-            "push.apns.certificate_password_file",
+            "limits.max_keep_alive", "limits.max_connections", "wakes.apns.certificate_key",
+            "wakes.apns.certificate_password_file",
         ].contains(setting.pattern)
         let complaint =
             "\(setting.key(at: 0)): the key has no value. Give \(setting.expectation), or delete the key."
@@ -108,16 +108,16 @@ struct SettingTests {
         switch setting.flag {
         case "--port": overrides.ports = [value]
         case "--allow-anonymous": overrides.allowAnonymous = value == "true"
-        case "--data-dir": overrides.dataDirectory = value
-        case "--max-inflight": overrides.maxInFlight = value
-        case "--max-packet-size": overrides.maxPacketSize = value
+        case "--data-directory": overrides.dataDirectory = value
+        case "--max-in-flight": overrides.maxInFlight = value
+        case "--max-packet": overrides.maxPacket = value
         case "--password-file": overrides.passwordFile = value
         case "--acl-file": overrides.aclFile = value
         case "--connect-timeout": overrides.connectTimeout = value
-        case "--queue-limit": overrides.queueLimit = value
+        case "--queue-messages": overrides.queueMessages = value
         case "--durability": overrides.durability = value
         case "--admin-port": overrides.adminPort = value
-        case "--log-level": overrides.logLevel = value
+        case "--logging-level": overrides.loggingLevel = value
         default: Issue.record("\(setting.flag ?? "") is set by no member of CommandLineOverrides")
         }
         let configuration = try load("", overrides: overrides)

@@ -65,7 +65,7 @@ struct ConnectPayloadConformance {
         "MQTT-3.1.3-4: a client identifier that is not UTF-8 closes the connection",
         arguments: Transport.all)
     func illFormedIdentifier(transport: Transport) throws {
-        try expectIllFormedTextCloses(transport, .clientIdentifier)
+        try expectIllFormedTextCloses(transport, .clientID)
     }
 
     @Test(
@@ -80,7 +80,7 @@ struct ConnectPayloadConformance {
             + (1...23).map { String((characters + characters).dropFirst($0 * 2).prefix($0)) }
         for identifier in identifiers {
             let client = try broker.open()
-            try client.send(.connect(PacketContent.Connect(clientIdentifier: identifier)))
+            try client.send(.connect(PacketContent.Connect(clientID: identifier)))
             try client.expect(.connack(.accepted(sessionPresent: false)))
         }
     }
@@ -95,7 +95,7 @@ struct ConnectPayloadConformance {
         var clients: [Client] = []
         for _ in 0..<5 {
             let client = try broker.open()
-            try client.send(.connect(PacketContent.Connect(clientIdentifier: "")))
+            try client.send(.connect(PacketContent.Connect(clientID: "")))
             try client.expectBytes([0x20, 0x02, 0x00, 0x00])
             try client.subscribe(topic, .atLeastOnce)
             clients.append(client)

@@ -4,14 +4,14 @@ import Testing
 
 /// A field of a packet that holds a string.
 enum TextPlace: CaseIterable, Sendable, CustomTestStringConvertible {
-    case clientIdentifier, willTopic, userName, topicName, filterToAdd, filterToRemove
+    case clientID, willTopic, userName, topicName, filterToAdd, filterToRemove
 
     var testDescription: String { "\(self)" }
 
     /// A packet with `text` in this place; CONNECT for the first three.
     func packet(_ text: [UInt8], identifier: String) -> [UInt8] {
         switch self {
-        case .clientIdentifier:
+        case .clientID:
             RawPacket.connect(flags: 0x02, payload: RawPacket.field(text))
         case .willTopic:
             RawPacket.connect(
@@ -29,7 +29,7 @@ enum TextPlace: CaseIterable, Sendable, CustomTestStringConvertible {
 
     var isInConnect: Bool {
         switch self {
-        case .clientIdentifier, .willTopic, .userName: true
+        case .clientID, .willTopic, .userName: true
         case .topicName, .filterToAdd, .filterToRemove: false
         }
     }
@@ -128,7 +128,7 @@ struct UTF8StringConformance {
         try client.expectNothing()
         for identifier in [leading, broker.prefix] {
             let named = try broker.open()
-            var connect = PacketContent.Connect(clientIdentifier: identifier)
+            var connect = PacketContent.Connect(clientID: identifier)
             connect.cleanSession = false
             try named.send(.connect(connect))
             try named.expect(.connack(.accepted(sessionPresent: false)))

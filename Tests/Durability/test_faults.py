@@ -258,7 +258,7 @@ def test_a_disk_that_hangs_delays_acknowledgements_and_nothing_else(
     await_acknowledgement(publisher, identifier)
     bench.shim.release()
     broker.log.await_match("NOTICE.*Disk answers again")
-    assert bench.metric("hermes_store_sync_longest_seconds") >= seconds
+    assert bench.metric("hermes_store_fdatasync_longest_seconds") >= seconds
     assert bench.metric("hermes_store_commit_longest_seconds") >= seconds
     eventually(lambda: bench.ready()[0] == 200, "/readyz to be green")
     assert "Nothing can be stored" not in broker.log.text

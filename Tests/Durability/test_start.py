@@ -283,7 +283,7 @@ def test_a_folder_of_another_user_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(
         ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
          str(Hermesd.executable()), "--port", "0", "--admin-port", "0",
-         "--data-dir", str(data)],
+         "--data-directory", str(data)],
         capture_output=True, text=True, timeout=20, check=False, cwd="/")
     assert done.returncode not in (0, 126, 127), done
     owner = f"{data} belongs to the user with number 0, and hermesd runs as number 65534"

@@ -78,7 +78,7 @@ struct ExplanationTests {
         let event = Self.event(.lostMessages, "queue_full", count: 7, topic: "a/1")
         #expect(
             Self.explained(detail, [event]) == [
-                "It is away since 1m: it was silent for longer than one and a half times its keep alive, so its network or phone was gone.",
+                "It is offline since 1m: it was silent for longer than one and a half times its keep alive, so its network or phone was gone.",
                 "It subscribes to a/# (QoS 1).", "1 message is kept until it comes back.",
                 "It lost 7 of its messages: its queue was full (limits.queue_messages, limits.queue_bytes), last 5s ago, such as one on a/1.",
             ])
@@ -90,11 +90,11 @@ struct ExplanationTests {
             (DeviceDetail.WakeState.none, "Its device (apns) is owed no notification."),
             (
                 .watched,
-                "Its device is woken if 2 messages are not acknowledged for long (push.unanswered)."
+                "Its device is woken if 2 messages are not acknowledged for long (wakes.unanswered)."
             ),
             (
                 .waiting,
-                "Its device is woken for 2 messages in a while (push.merge, push.reconnect_window)."
+                "Its device is woken for 2 messages in a while (wakes.merge, wakes.reconnect_window)."
             ),
             (
                 .ready,
@@ -147,7 +147,7 @@ struct ExplanationTests {
                 "x",
                 [
                     "Its subscription x (QoS 0) matches x.",
-                    "At QoS 0 a message is not kept while it is away, nor when it reads too slowly.",
+                    "At QoS 0 a message is not kept while it is offline, nor when it reads too slowly.",
                 ]
             ),
             (

@@ -148,7 +148,7 @@ struct RemainingLengthTests {
 
     @Test("of SUBSCRIBE and CONNECT is written in two bytes when it must")
     func otherPackets() throws {
-        var connect = PacketContent.Connect(clientIdentifier: String(repeating: "i", count: 65_535))
+        var connect = PacketContent.Connect(clientID: String(repeating: "i", count: 65_535))
         connect.userName = [UInt8](repeating: 0x75, count: 65_535)
         connect.password = [UInt8](repeating: 0xFF, count: 65_535)
         connect.will = .init(

@@ -166,7 +166,7 @@ enum GoldenTable {
     private static func connect(
         _ identifier: String, _ change: (inout PacketContent.Connect) -> Void
     ) -> PacketContent {
-        var connect = PacketContent.Connect(clientIdentifier: identifier)
+        var connect = PacketContent.Connect(clientID: identifier)
         change(&connect)
         return .connect(connect)
     }

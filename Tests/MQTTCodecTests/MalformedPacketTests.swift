@@ -78,7 +78,7 @@ struct MalformedPacketTests {
                 #expect(throws: MalformedPacket.self, "flags \(flags)") { try decodeFirst(wire) }
                 continue
             }
-            var expected = PacketContent.Connect(clientIdentifier: "a")
+            var expected = PacketContent.Connect(clientID: "a")
             expected.cleanSession = flags & 2 != 0
             expected.keepAlive = 9
             if hasWill {

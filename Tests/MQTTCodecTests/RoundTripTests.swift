@@ -134,7 +134,7 @@ private func randomPacket(_ random: inout SplitMix64) -> PacketContent {
 }
 
 private func randomConnect(_ random: inout SplitMix64) -> PacketContent.Connect {
-    var connect = PacketContent.Connect(clientIdentifier: randomText(&random, least: 0))
+    var connect = PacketContent.Connect(clientID: randomText(&random, least: 0))
     connect.version = random.once(in: 2) ? .v3_1 : .v3_1_1
     connect.cleanSession = random.once(in: 2)
     connect.keepAlive = UInt16(random.number(in: 0...65_535))

@@ -28,7 +28,7 @@ struct ArgumentOrderTests {
         let folder = try TemporaryFolder()
         try folder.write("from-file\n", to: "admin.token")
         try folder.write("http://127.0.0.1:9\nmore\n", to: "admin.address")
-        let here = ["status", "--data-dir", folder.path]
+        let here = ["status", "--data-directory", folder.path]
         let found = try await run(here, environment: [:])
         #expect(found.requests.map(\.url) == ["http://127.0.0.1:9/v1/status"])
         #expect(found.requests.map(\.token) == ["from-file"])

@@ -31,7 +31,7 @@ struct BrokerCommandTests {
         figures.publishesSent.atMostOnce = 200
         figures.bytesReceived = 10_240
         figures.bytesSent = 20_480
-        figures.dropped = [.init("queue_full", 2), .init("away", 1)]
+        figures.dropped = [.init("queue_full", 2), .init("offline", 1)]
         figures.protocolViolations = 9
         figures.limitsReached = [
             .init("queue_messages", 2), .init("max_packet", 0), .init("max_in_flight", 5),
@@ -64,7 +64,7 @@ struct BrokerCommandTests {
 
                 received             100 messages, 10 KiB
                 sent                 200 messages, 20 KiB
-                dropped              away 1, queue_full 2
+                dropped              offline 1, queue_full 2
                 limits reached       max_in_flight 5, queue_messages 2
 
                 """)
@@ -121,7 +121,7 @@ struct BrokerCommandTests {
             run.output == """
                 CLIENT       USER  STATE       SINCE  ADDRESS          MQTT   SESSION     SUBS  IN FLIGHT  QUEUED  LOST
                 a\\u{1B}[31m  -     connected  3m 20s  127.0.0.1:50000  3.1.1  persistent     1          2       0     0
-                phone-1      anna  away       3m 20s  -                3.1.1  persistent     1          2      12     0
+                phone-1      anna  offline    3m 20s  -                3.1.1  persistent     1          2      12     0
 
                 """)
         #expect(run.exitCode == 0)
@@ -213,7 +213,7 @@ struct BrokerCommandTests {
     func listPageSize() async throws {
         let page = ClientPage(clients: [], next: nil)
         let run = try await run(
-            ["clients", "list", "--limit", "5000", "--away"], answers: [.ok(page)])
+            ["clients", "list", "--limit", "5000", "--offline"], answers: [.ok(page)])
         #expect(
             run.requests.map(\.url) == [
                 "http://127.0.0.1:8080/v1/clients?limit=1000&connected=false"

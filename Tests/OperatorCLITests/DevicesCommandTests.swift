@@ -19,8 +19,8 @@ struct DevicesCommandTests {
     @Test("status without any sender says by which keys they are switched on")
     func off() {
         let text = Self.status(WakeSenders())
-        #expect(text.contains("Apple off (push.apns)"))
-        #expect(text.contains("webhook off (push.webhook)"))
+        #expect(text.contains("Apple off (wakes.apns)"))
+        #expect(text.contains("webhook off (wakes.webhook)"))
         #expect(text.contains("accepted 7"))
     }
 

@@ -55,7 +55,7 @@ struct FailureTests {
             ["status", "--url", "http://a", "--socket", "/s"], ["status", "--timeout", "0"],
             ["status", "--socket", ""], ["clients", "show"], ["clients", "show", ""],
             ["clients", "kick", ""], ["clients", "list", "--limit", "0"],
-            ["clients", "list", "--connected", "--away"], ["publish", "-m", "x"],
+            ["clients", "list", "--connected", "--offline"], ["publish", "-m", "x"],
             ["publish", "-t", "", "-m", "x"], ["publish", "-t", "a", "-m", "x", "-q", "3"],
             ["publish", "-t", "a", "-m", "x", "-f", "y"], ["users", "add"],
             ["users", "add", "a/b", "--password-file", "f"],
@@ -114,10 +114,10 @@ struct ConnectionOptionsTests {
             ["status", "--token-file", path], answers: [refusal()], environment: environment)
         #expect(explicit.requests.map(\.token) == ["from-file"])
         let variable = try await run(
-            ["status", "--data-dir", folder.path], answers: [refusal()], environment: environment)
+            ["status", "--data-directory", folder.path], answers: [refusal()], environment: environment)
         #expect(variable.requests.map(\.token) == ["from-environment"])
         let option = try await run(
-            ["status", "--data-dir", folder.path], answers: [refusal()], environment: [:])
+            ["status", "--data-directory", folder.path], answers: [refusal()], environment: [:])
         #expect(option.requests.map(\.token) == ["from-file"])
         let inherited = try await run(
             ["status"], answers: [refusal()], environment: ["HERMES_DATA_DIRECTORY": folder.path])
@@ -163,12 +163,12 @@ struct ConnectionOptionsTests {
 
     @Test("a missing token file is named with every way to give a token")
     func missingToken() async throws {
-        let run = try await run(["status", "--data-dir", "/nonexistent"], environment: [:])
+        let run = try await run(["status", "--data-directory", "/nonexistent"], environment: [:])
         #expect(run.exitCode == 4)
         #expect(
             run.errors == """
                 hermesctl: cannot read the token file "/nonexistent/admin.token": no such file or \
-                directory (ENOENT). Name the broker's data directory with --data-dir or \
+                directory (ENOENT). Name the broker's data directory with --data-directory or \
                 --config, the file with --token-file, or set HERMES_ADMIN_TOKEN. A broker writes \
                 admin.token into its data directory when it starts for the first time without that \
                 variable.

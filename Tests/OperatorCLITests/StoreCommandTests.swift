@@ -104,7 +104,7 @@ struct StoreCommandTests {
     @Test("store check on a folder without a database is a file that is missing, not damage")
     func checkNothing() async throws {
         let folder = try TemporaryFolder()
-        let run = try await run(["store", "check", "--data-dir", folder.path])
+        let run = try await run(["store", "check", "--data-directory", folder.path])
         #expect(run.exitCode == ExitStatus.localFile.rawValue)
         #expect(run.errors.contains("hermes.sqlite"))
         #expect(run.requests.isEmpty)

@@ -80,7 +80,7 @@ struct TokensCommandTests {
     func places() async throws {
         let folder = try TemporaryFolder()
         let create = ["tokens", "create", "a", "--scope", "read"]
-        _ = try await run(create + ["--data-dir", folder.path])
+        _ = try await run(create + ["--data-directory", folder.path])
         #expect(try names(folder.file("tokens")) == ["a"])
         unlink(folder.file("tokens"))
 
@@ -110,7 +110,7 @@ struct TokensCommandTests {
             ["a", "--scope", "read", "--expires", "-1d"],
             ["a", "--scope", "read", "--expires", "99999999999999999999d"],
             ["a", "--scope", "read", "--expires", "9000000000000000000d"],
-            ["a", "--scope", "read", "--data-dir", "x"],
+            ["a", "--scope", "read", "--data-directory", "x"],
             ["a", "--scope", "publish", "--topics", "a/#/b"],
             ["a", "--scope", "publish", "--topics", "a b"],
             ["a", "--scope", "publish", "--rate", "500"],

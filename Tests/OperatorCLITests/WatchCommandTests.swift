@@ -21,30 +21,30 @@ struct WatchCommandTests {
     @Test("the second look tells what happened between, by the second")
     func rates() {
         let first = TopFrame(
-            status: Self.status(received: 100, dropped: ["away": 1]), clients: [], atMs: 1_000)
+            status: Self.status(received: 100, dropped: ["offline": 1]), clients: [], atMs: 1_000)
         let second = TopFrame(
-            status: Self.status(received: 180, dropped: ["away": 4, "x\u{1B}": 1]),
+            status: Self.status(received: 180, dropped: ["offline": 4, "x\u{1B}": 1]),
             clients: [.example("p\u{1B}", queued: 3)], atMs: 5_000)
         let text = second.rendered(after: first, sortedBy: .queued, width: nil)
         #expect(text.contains("messages  20/s in, 0/s out"))
-        #expect(text.contains("dropped   away 4 (+3), x\\u{1B} 1 (+1)"))
+        #expect(text.contains("dropped   offline 4 (+3), x\\u{1B} 1 (+1)"))
         #expect(text.contains("p\\u{1B}"))
         #expect(!text.contains("\u{1B}"))
         let alone = first.rendered(after: nil, sortedBy: .queued, width: nil)
         #expect(alone.contains("messages  100 in"))
-        #expect(alone.contains("dropped   away 1\n"))
+        #expect(alone.contains("dropped   offline 1\n"))
     }
 
     @Test("a broker that was started anew between two looks gives no rates")
     func restarted() {
         let first = TopFrame(
-            status: Self.status(received: 100, dropped: ["away": 9]), clients: [], atMs: 1_000)
+            status: Self.status(received: 100, dropped: ["offline": 9]), clients: [], atMs: 1_000)
         let second = TopFrame(
-            status: Self.status(received: 5, dropped: ["away": 1], startedAtMs: 2), clients: [],
+            status: Self.status(received: 5, dropped: ["offline": 1], startedAtMs: 2), clients: [],
             atMs: 5_000)
         let text = second.rendered(after: first, sortedBy: .queued, width: nil)
         #expect(text.contains("messages  5 in"))
-        #expect(text.contains("dropped   away 1\n"))
+        #expect(text.contains("dropped   offline 1\n"))
     }
 
     @Test("lines of a trace are told with the time of day, and escaped")

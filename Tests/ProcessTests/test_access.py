@@ -175,7 +175,7 @@ def test_a_broken_file_stops_a_start_and_changes_nothing_later(
     assert not any(b"\x1b" in line for line in one.broker.log.raw_lines)
 
     started = subprocess.run(
-        [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-dir",
+        [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-directory",
          str(tmp_path / "data"), "--acl-file", str(one.file)],
         env={}, capture_output=True, timeout=PATIENCE, check=False,
     )

@@ -33,12 +33,12 @@ def test_all_errors_at_once_with_their_lines(tmp_path):
         "colour: blue\n"
     )
     errors = refuse(
-        "--config", str(file), "--max-packet-size", "0", "--data-dir", str(tmp_path / "data"),
+        "--config", str(file), "--max-packet", "0", "--data-directory", str(tmp_path / "data"),
         environment={"HERMES_LOGGING_LEVEL": "loud"},
     )
     for expected in (
         f"{file}:2", "70000", f"{file}:3", "adress", "address", f"{file}:5", "max_in_flight",
-        f"{file}:6", "connect_timeout", f"{file}:7", "colour", "--max-packet-size",
+        f"{file}:6", "connect_timeout", f"{file}:7", "colour", "--max-packet",
         "HERMES_LOGGING_LEVEL", "loud",
     ):
         assert expected in errors, f"{expected} is not in:\n{errors}"
@@ -90,7 +90,7 @@ def test_a_file_in_place_of_the_data_directory_is_one_mistake(tmp_path):
     file = tmp_path / "data"
     file.touch()
     done = subprocess.run(
-        [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-dir", str(file)],
+        [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-directory", str(file)],
         env=inherited_environment(), capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 78, done.stderr
     assert f"{file} is not a folder" in done.stderr
@@ -101,7 +101,7 @@ def test_a_data_directory_whose_disk_is_not_there_may_come(tmp_path):
     link = tmp_path / "data"
     link.symlink_to(tmp_path / "none")
     done = subprocess.run(
-        [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-dir", str(link)],
+        [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-directory", str(link)],
         env=inherited_environment(), capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 1, done.stderr
     assert f"{link} is a link to a folder that is not there" in done.stderr
@@ -110,7 +110,7 @@ def test_a_data_directory_whose_disk_is_not_there_may_come(tmp_path):
 def test_what_may_pass_by_itself_is_no_mistake(start_broker, tmp_path):
     """Code 1, after which a service manager tries again."""
     done = subprocess.run(
-        [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-dir",
+        [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-directory",
          str(tmp_path / "no" / "such")], env={}, capture_output=True, timeout=PATIENCE,
         check=False)
     assert done.returncode == 1, done.stderr.decode()
@@ -123,7 +123,7 @@ def test_a_missing_file(tmp_path):
 
 def test_a_missing_password_file(tmp_path):
     errors = refuse(
-        "--port", "0", "--admin-port", "0", "--data-dir", str(tmp_path / "data"),
+        "--port", "0", "--admin-port", "0", "--data-directory", str(tmp_path / "data"),
         "--password-file", str(tmp_path / "absent"),
     )
     assert str(tmp_path / "absent") in errors
@@ -132,7 +132,7 @@ def test_a_missing_password_file(tmp_path):
 def test_an_open_listener_needs_users_or_an_explicit_word(tmp_path):
     """No listener is opened to the network by accident."""
     errors = refuse(
-        "--port", "0", "--admin-port", "0", "--data-dir", str(tmp_path / "data"),
+        "--port", "0", "--admin-port", "0", "--data-directory", str(tmp_path / "data"),
         environment={"HERMES_LISTENERS_0_ADDRESS": "0.0.0.0"},
     )
     assert "allow_anonymous" in errors or "--allow-anonymous" in errors, errors
@@ -149,7 +149,7 @@ def test_the_sample_starts_and_flags_override_it(start_broker):
     [
         ((), {}, 1),
         ((), {"HERMES_LIMITS_MAX_IN_FLIGHT": "2"}, 2),
-        (("--max-inflight", "3"), {"HERMES_LIMITS_MAX_IN_FLIGHT": "2"}, 3),
+        (("--max-in-flight", "3"), {"HERMES_LIMITS_MAX_IN_FLIGHT": "2"}, 3),
     ],
 )
 def test_flag_before_environment_before_file(

@@ -37,7 +37,7 @@ def test_a_client_that_is_away_with_a_full_queue(hermesd):
         for number in range(5):
             office.publish(f"a/{number}", b"x", qos=1)
     text = explained(broker, "phone")
-    assert "- It is away since" in text and "it said goodbye (DISCONNECT)" in text
+    assert "- It is offline since" in text and "it said goodbye (DISCONNECT)" in text
     assert "- 2 messages are kept until it comes back.\n" in text
     assert "- It lost 3 of its messages: its queue was full" in text
     assert kinds(broker, "phone")[-2:] == ["disconnected", "connected"]

@@ -115,7 +115,7 @@ def test_epoll_takes_no_further_socket_for_a_while(faulty, client, raw):
 
 def test_very_many_newcomers_hold_nobody_up(faulty, client, raw):
     """Each takes a millisecond here; answers to those who are connected leave between them."""
-    broker, faults = faulty(arguments=("--log-level", "info"))
+    broker, faults = faulty(arguments=("--logging-level", "info"))
     held = client("held", to=broker)
     faults.delay(Call.ACCEPT, 0.001)
     newcomers = [raw(broker) for _ in range(600)]

@@ -66,7 +66,7 @@ def test_a_body_of_300_kilobytes_keeps_no_other_caller_waiting(start_broker):
     broker = start_broker()
     made = hermesctl(
         "tokens", "create", "back-office", "--scope", "publish", "--topics", "orders/#",
-        "--data-dir", str(broker.data), token=None)
+        "--data-directory", str(broker.data), token=None)
     api = AdminAPI(broker, token=made.output.strip())
     name = marks(75_000)
     body = f'{{"a{name}":1,"b{name}":2}}'.encode()

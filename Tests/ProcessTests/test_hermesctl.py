@@ -112,7 +112,7 @@ def test_the_token_is_found_in_the_data_directory(start_broker):
     """On the broker's own machine nothing has to be copied."""
     broker = start_broker(makes_its_own_token=True)
     done = hermesctl(
-        "status", "--json", "--data-dir", str(broker.data), broker=broker, token=None
+        "status", "--json", "--data-directory", str(broker.data), broker=broker, token=None
     )
     assert done.code == 0, done
     assert done.json["connections"] == 0

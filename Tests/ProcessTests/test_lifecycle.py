@@ -220,7 +220,7 @@ def test_a_port_in_use_is_an_error_that_names_it(section, start_broker, tmp_path
     if section == "listeners[0]":
         ports = ("--port", str(port), "--admin-port", "0")
     done = subprocess.run(
-        [str(Hermesd.executable()), *ports, "--data-dir", str(tmp_path / "data")],
+        [str(Hermesd.executable()), *ports, "--data-directory", str(tmp_path / "data")],
         capture_output=True, timeout=PATIENCE, check=False,
         env=inherited_environment() | {"HERMES_ADMIN_TOKEN": ADMIN_TOKEN},
     )
@@ -295,7 +295,7 @@ def test_a_start_that_fails_says_so_as_json_too(mistake, tmp_path):
             "logging: {format: json}\nlisteners: [{port: 0}]\n" + keys[mistake]
             + ("" if mistake == "port" else "admin: {port: 0}\n"))
         done = subprocess.run(
-            [str(Hermesd.executable()), "--config", str(config), "--data-dir",
+            [str(Hermesd.executable()), "--config", str(config), "--data-directory",
              str(tmp_path / "data")],
             env={"PATH": os.environ["PATH"]}, capture_output=True, timeout=PATIENCE, check=False)
     assert done.returncode == (1 if mistake == "port" else 78)

@@ -20,7 +20,7 @@ CAUSES = {
     NAMES.full: ("100 messages are kept until it comes back.", "It lost 20 of its messages: its queue was full"),
     NAMES.fought_over: ("Two peers use this identifier and take it from each other",),
     NAMES.denied: (f"It may not subscribe to orders/{NAMES.full}/#: the access rules denied it",),
-    NAMES.gone: ("It is away since", "1 message is kept until it comes back."),
+    NAMES.gone: ("It is offline since", "1 message is kept until it comes back."),
     NAMES.silent: ("20 messages are sent and not acknowledged; 20 more wait behind",),
     NAMES.banned: ("It is banned until the ban is lifted, by admin: stolen phone, ticket 77.",),
     NAMES.stranger: ("wrong user name or password", "Its CONNECT as user phones was refused 3 times"),
@@ -53,7 +53,7 @@ def night(tmp_path_factory) -> Iterator[Hermesd]:
 def asked(hermesd: Hermesd, *arguments: str) -> str:
     """What hermesctl says to an operator who names nothing but the data directory."""
     done = subprocess.run(
-        [str(Hermesd.control_executable()), *arguments, "--data-dir", str(hermesd.data)],
+        [str(Hermesd.control_executable()), *arguments, "--data-directory", str(hermesd.data)],
         env=inherited_environment(), capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, (done.stdout, done.stderr)
     return done.stdout

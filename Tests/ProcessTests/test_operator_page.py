@@ -135,7 +135,7 @@ def test_a_client_is_found_explained_and_disconnected(browser, start_broker):
         eventually(
             lambda: page.text("client-result").startswith("Its connection was closed at"),
             "the result")
-        eventually(lambda: page.sentences()[0].startswith("It is away since"), "its new state")
+        eventually(lambda: page.sentences()[0].startswith("It is offline since"), "its new state")
         assert "an operator closed the connection" in page.sentences()[0]
         assert page.rows("events")[0][1:3] == ["disconnected", "administrator"]
         assert not page.element("disconnect").is_enabled()

@@ -48,9 +48,9 @@ def test_everything_that_is_made_is_private_whatever_the_umask(mask, tmp_path):
     masked("users", "add", "ann", "--password-stdin", "--password-file", str(tmp_path / "users"))
     broker.start()
     try:
-        masked("tokens", "create", "a", "--scope", "read", "--data-dir", str(broker.data))
+        masked("tokens", "create", "a", "--scope", "read", "--data-directory", str(broker.data))
         masked("backup", str(tmp_path / "copy"), "--url", broker.admin_url,
-               "--data-dir", str(broker.data))
+               "--data-directory", str(broker.data))
         found = [broker.unix_socket, *tmp_path.rglob("*")]
         names = {file.name for file in found}
         assert {"users", "tokens", "admin.token", "hermes.sqlite", "copy", "data"} <= names
@@ -119,7 +119,7 @@ def test_a_pod_serves_from_the_root_of_a_volume_and_again_after_the_next_mount(p
         pod.start()
         try:
             made = hermesctl("tokens", "create", f"t{start}", "--scope", "read",
-                             "--data-dir", str(pod.data), prefix=Pod.AS_USER)
+                             "--data-directory", str(pod.data), prefix=Pod.AS_USER)
             assert made.code == 0, made
             token = (pod.data / "admin.token").read_text().strip()
             assert AdminAPI(pod, token=token).status()["durability"] == "sync"
@@ -169,7 +169,7 @@ def refused_start(*arguments: str) -> str:
 def test_a_link_of_somebody_else_is_not_followed(flag, kind, tmp_path):
     """Neither a link that they made, nor one to their file."""
     link = links(tmp_path)[kind]
-    errors = refused_start(flag, str(link), "--data-dir", str(tmp_path / "data"))
+    errors = refused_start(flag, str(link), "--data-directory", str(tmp_path / "data"))
     assert "symbolic link" in errors and f"user {STRANGER}" in errors, errors
     assert str(link) in errors
 
@@ -186,7 +186,7 @@ def test_a_certificate_behind_a_link_of_somebody_else_is_not_shown(section, kind
     tls = f"tls: {{certificate: {link}, key: {pair.key}}}"
     config.write_text(
         f"listeners: [{{port: 0, {tls}}}]\n" if section != "admin" else f"admin: {{{tls}}}\n")
-    errors = refused_start("--config", str(config), "--data-dir", str(tmp_path / "data"))
+    errors = refused_start("--config", str(config), "--data-directory", str(tmp_path / "data"))
     assert f"{section}.tls.certificate" in errors and f"user {STRANGER}" in errors, errors
     checked = hermesctl("config", "check", str(config))
     assert checked.code == 2 and f"user {STRANGER}" in checked.errors, checked
@@ -218,7 +218,7 @@ def test_a_planted_token_lets_nobody_in(name, kind, tmp_path):
     (data / name).symlink_to(link)
     if kind == "planted":
         os.chown(data / name, STRANGER, STRANGER, follow_symlinks=False)
-    errors = refused_start("--data-dir", str(data))
+    errors = refused_start("--data-directory", str(data))
     assert name in errors and "link" in errors, errors
 
 
@@ -501,7 +501,7 @@ def test_nobody_draws_into_the_tables(start_broker, raw):
         ("clients", "show", HOSTILE + "nobody"), ("publish", "-t", HOSTILE + "+", "-m", "x"),
         ("acl", "check", HOSTILE, HOSTILE, "publish", HOSTILE, "--file", HOSTILE),
         ("users", "remove", HOSTILE, "--password-file", HOSTILE),
-        ("tokens", "revoke", HOSTILE, "--data-dir", HOSTILE), ("config", "check", HOSTILE),
+        ("tokens", "revoke", HOSTILE, "--data-directory", HOSTILE), ("config", "check", HOSTILE),
         ("status", "--url", "http://" + HOSTILE), (HOSTILE,), ("status", "--" + HOSTILE),
     ):
         refused = hermesctl(*arguments, broker=broker if arguments[0] in (
@@ -518,7 +518,7 @@ def test_a_file_writes_nothing_into_log_or_terminal(start_broker, tmp_path):
     for arguments in (
         ("--acl-file", str(acl)), ("--password-file", str(users)), ("--config", str(config)),
     ):
-        assert_harmless(refused_start(*arguments, "--data-dir", str(tmp_path / "data")))
+        assert_harmless(refused_start(*arguments, "--data-directory", str(tmp_path / "data")))
     for arguments in (
         ("acl", "check", "-", "a", "publish", "b", "--file", str(acl)),
         ("users", "list", "--password-file", str(users)), ("config", "check", str(config)),

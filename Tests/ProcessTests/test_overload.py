@@ -148,7 +148,7 @@ def test_publishers_faster_than_the_disk(hermesd, tmp_path):
     broker = hermesd(
         environment=faults.environment() | {
             "HERMES_LIMITS_QUEUE_MESSAGES": "65000", "HERMES_LIMITS_QUEUE_BYTES": "1GiB"},
-        arguments=("--log-level", "info"))
+        arguments=("--logging-level", "info"))
     receiver = RawClient(broker.address)
     receiver.connect("receiver", clean_session=False)
     receiver.subscribe(("t/#", 1))
@@ -214,7 +214,7 @@ def test_publishers_faster_than_the_disk(hermesd, tmp_path):
 def test_ten_times_the_load_that_the_machine_carries(hermesd):
     """Publishers that never wait: TCP holds them back, QoS 0 to readers that fall behind is dropped
     and counted, and a bystander is served."""
-    broker = hermesd(arguments=("--log-level", "info"))
+    broker = hermesd(arguments=("--logging-level", "info"))
     subscribers, payload = 100, b"x" * 100
 
     def offer(publishers: int, each: int) -> tuple[float, int, int, Bystander]:
@@ -305,7 +305,7 @@ def test_very_many_tls_clients_at_once(hermesd, pair, authority):
     """All get in, those who were there are served meanwhile. A client that is too slow for its place
     is displaced and comes again, as clients do."""
     count = 500 * SCALE
-    broker = hermesd(environment=tls_environment(pair), arguments=("--log-level", "info"))
+    broker = hermesd(environment=tls_environment(pair), arguments=("--logging-level", "info"))
     context = client_context(authority.certificate)
     there = RawClient(broker.address)
     there.socket = context.wrap_socket(there.socket, server_hostname="localhost")
@@ -402,7 +402,7 @@ def test_a_slow_reader_of_everything(hermesd):
     and what is left arrives in order. Nobody else misses anything."""
     broker = hermesd(
         environment={"HERMES_LIMITS_QUEUE_BYTES": "4MiB"}, queue_limit=2_000,
-        arguments=("--log-level", "info"))
+        arguments=("--logging-level", "info"))
     slow = RawClient(broker.address, receive_buffer=4_096)
     slow.connect("slow", clean_session=False)
     slow.subscribe(("#", 1))

@@ -178,7 +178,7 @@ def test_a_start_that_fails_is_never_ready(path_manager, start_service, tmp_path
     other = start_service()
     done = subprocess.run(
         [str(Hermesd.executable()), "--port", "0", "--admin-port", str(other.admin_address[1]),
-         "--data-dir", str(tmp_path / "data")],
+         "--data-directory", str(tmp_path / "data")],
         env=inherited_environment() | {"NOTIFY_SOCKET": path_manager.name},
         capture_output=True, timeout=PATIENCE, check=False,
     )

@@ -43,7 +43,7 @@ def reason(broker):
 
 
 def check(broker):
-    return hermesctl("store", "check", "--data-dir", str(broker.data), token=None)
+    return hermesctl("store", "check", "--data-directory", str(broker.data), token=None)
 
 
 def metric(broker, name, **labels):
@@ -206,7 +206,7 @@ def test_a_missing_journal_is_told_of_across_restarts(hermesd):
 
     # The broker has stopped: hermesctl does it itself.
     assert broker.stop() == 0
-    arguments = ("--data-dir", str(broker.data))
+    arguments = ("--data-directory", str(broker.data))
     accepted = hermesctl("store", "accept-loss", *arguments, token=None)
     assert accepted.code == DONE and "damage.txt" in accepted.output, accepted
     assert readiness(hermesd(data=broker.data))[0] == 200
@@ -218,7 +218,7 @@ def test_a_broker_that_runs_is_asked_to_accept(hermesd):
     (broker.data / "damage.txt").write_text("a test\n")
     port = str(broker.admin_address[1])
     done = subprocess.run(
-        [str(Hermesd.control_executable()), "store", "accept-loss", "--data-dir", str(broker.data)],
+        [str(Hermesd.control_executable()), "store", "accept-loss", "--data-directory", str(broker.data)],
         env=os.environ | broker.environment() | {"HERMES_ADMIN_PORT": port},
         capture_output=True, text=True, check=False, timeout=10,
     )
@@ -242,7 +242,7 @@ def test_a_database_that_cannot_be_opened_keeps_the_broker_from_starting(hermesd
     with pytest.raises(AssertionError):
         refused.start()
     refused.remove_files()
-    command = f"hermesctl store accept-loss --data-dir '{broker.data}'"
+    command = f"hermesctl store accept-loss --data-directory '{broker.data}'"
     assert refused.process.wait(PATIENCE) == NEEDS_A_PERSON and command in refused.log.text
     done = hermesctl(*command.replace("'", "").split()[1:], token=None)
     assert done.code == DONE and "damaged-1" in done.output, done
@@ -281,7 +281,7 @@ def test_check_finds_damage_within_the_database(hermesd):
     assert page > 0
     content[page:page + 64] = b"\xee" * 64
     database.write_bytes(content)
-    done = hermesctl("store", "check", "--data-dir", str(broker.data), "--json", token=None)
+    done = hermesctl("store", "check", "--data-directory", str(broker.data), "--json", token=None)
     assert done.code == REFUSED and done.json["database"] and done.json["lost"] == []
 
 
@@ -301,7 +301,7 @@ def test_it_does_not_start_on_sessions_that_cannot_be_loaded(hermesd):
     with pytest.raises(AssertionError, match="the broker ended"):
         hermesd(data=broker.data)
     done = subprocess.run(
-        [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-dir",
+        [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-directory",
          str(broker.data)],
         capture_output=True, text=True, check=False, timeout=20,
     )

@@ -272,7 +272,7 @@ def test_the_broker_says_close_notify(tls_broker, authority):
 def refused_start(environment: dict[str, str], tmp_path) -> str:
     """The errors of a hermesd that does not start."""
     done = subprocess.run(
-        [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-dir",
+        [str(Hermesd.executable()), "--port", "0", "--admin-port", "0", "--data-directory",
          str(tmp_path / "data")],
         env=inherited_environment() | environment, capture_output=True, text=True,
         timeout=PATIENCE, check=False)

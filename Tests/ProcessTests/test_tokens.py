@@ -24,7 +24,7 @@ UNAUTHORIZED = 4
 
 def tokens(broker: Hermesd, *arguments: str) -> CommandResult:
     """`hermesctl tokens` on the broker's own file."""
-    return hermesctl("tokens", *arguments, "--data-dir", str(broker.data), token=None)
+    return hermesctl("tokens", *arguments, "--data-directory", str(broker.data), token=None)
 
 
 def create(broker: Hermesd, name: str, *scopes: str) -> str:

@@ -140,8 +140,8 @@ def test_a_topic_tells_what_becomes_of_each_message(hermesd):
         assert told[0] == ("office", "publishes orders/1, QoS 1, 1 bytes")
         assert told[1] == (None, "2 receive orders/1, after its commit")
         assert sorted(told[2:4]) == [
-            ("away", "is away: kept, 1 waiting, QoS 1"), ("here", "gets it, QoS 1")]
-        assert ("away", "is away and loses it, QoS 0") in told
+            ("away", "is offline: kept, 1 waiting, QoS 1"), ("here", "gets it, QoS 1")]
+        assert ("away", "is offline and loses it, QoS 0") in told
         assert (None, "publishes orders/2, QoS 1, 2 bytes, over HTTP") in told
         assert not any("other" in text for _, text in told)
 

@@ -38,7 +38,7 @@ struct OfflineTests {
     func namesOfARun() {
         let first = RunNames()
         let again = RunNames(run: first.run)
-        #expect(first.clientIdentifier("i", 99_999) == again.clientIdentifier("i", 99_999))
+        #expect(first.clientID("i", 99_999) == again.clientID("i", 99_999))
         #expect(first.topic(7) == again.topic(7))
     }
 
@@ -47,7 +47,7 @@ struct OfflineTests {
         let names = RunNames()
         let last = RunNames.most - 1
         #expect(names.topic(0).count == names.topic(last).count)
-        #expect(names.clientIdentifier("i", 0).count == names.clientIdentifier("i", last).count)
+        #expect(names.clientID("i", 0).count == names.clientID("i", last).count)
     }
 
     @Test("late answers leave when they are due, in their order")

@@ -90,7 +90,7 @@ struct PlanTests {
     func nameLengths() {
         let names = RunNames()
         #expect(names.topic(0).count == names.topic(31_999).count)
-        #expect(names.clientIdentifier("s", 0).count == names.clientIdentifier("p", 31_999).count)
+        #expect(names.clientID("s", 0).count == names.clientID("p", 31_999).count)
     }
 }
 

@@ -111,7 +111,7 @@ extension HermesClient.Configuration {
                 "a heartbeat of \(seconds) s is not possible; choose 10 to 3,600 s")
         }
         var settings = ClientSettings(
-            clientIdentifier: identifier,
+            clientID: identifier,
             readFacts: { MessageReader.facts(topic: $0, payload: $1) })
         guard !servers.isEmpty else {
             throw HermesClientError.configuration(

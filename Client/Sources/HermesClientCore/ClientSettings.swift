@@ -10,7 +10,7 @@ package struct ClientSettings: Sendable {
     }
 
     /// UTF-8, 1 to 65,535 bytes.
-    package var clientIdentifier: [UInt8]
+    package var clientID: [UInt8]
     package var credentials: ClientCredentials?
     /// Without credentials the app is asked for them before the first CONNECT.
     package var asksForCredentials = false
@@ -27,10 +27,10 @@ package struct ClientSettings: Sendable {
     package var readFacts: @Sendable (_ topic: [UInt8], _ payload: [UInt8]) -> MessageFacts?
 
     package init(
-        clientIdentifier: [UInt8],
+        clientID: [UInt8],
         readFacts: @escaping @Sendable ([UInt8], [UInt8]) -> MessageFacts? = { _, _ in nil }
     ) {
-        self.clientIdentifier = clientIdentifier
+        self.clientID = clientID
         self.readFacts = readFacts
     }
 }

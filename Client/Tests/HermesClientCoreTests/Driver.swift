@@ -181,7 +181,7 @@ extension ClientMachine {
 extension ClientSettings {
     /// A client whose payloads are ``TestPayload``s.
     static var phone: ClientSettings {
-        ClientSettings(clientIdentifier: Array("phone".utf8)) { _, payload in
+        ClientSettings(clientID: Array("phone".utf8)) { _, payload in
             TestPayload(payload)?.facts
         }
     }

@@ -1,7 +1,7 @@
 import PlainText
 
 /// A checked client identifier in a request.
-struct ClientIdentifierText: Hashable, Sendable {
+struct ClientIDText: Hashable, Sendable {
     /// As many bytes as an MQTT string may have.
     static let maximumByteCount = 65_535
 

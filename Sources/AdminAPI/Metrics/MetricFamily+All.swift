@@ -63,7 +63,7 @@ extension MetricFamily {
         .gauge("hermes_sessions_persistent", "Sessions of clients with clean session 0.") {
             $0.persistentSessions
         },
-        .counter("hermes_sessions_expired_total", "Sessions removed after their time away.") {
+        .counter("hermes_sessions_expired_total", "Sessions removed after their time offline.") {
             $0.sessionsExpired
         },
         .gauge(
@@ -239,10 +239,7 @@ extension MetricFamily {
             $0.store.failures
         },
         .real(
-            "hermes_store_sync_seconds_total", .counter, "Time spent waiting for fdatasync."
-        ) { Double($0.store.syncMicroseconds) / 1e6 },
-        .real(
-            "hermes_store_sync_longest_seconds", .gauge,
+            "hermes_store_fdatasync_longest_seconds", .gauge,
             "The longest fdatasync of the last minute."
         ) { Double($0.store.longestSyncMicroseconds) / 1e6 },
         .real(

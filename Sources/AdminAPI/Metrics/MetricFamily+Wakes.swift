@@ -39,22 +39,22 @@ extension MetricFamily {
             name: "hermes_apns_goaways_total", kind: .counter,
             help: "Connections that Apple's push service has said goodbye on."
         ) { apns($0) { .integer($0.goAways) } },
-        // Without push.apns too, so that a rule about it is never about nothing.
+        // Without wakes.apns too, so that a rule about it is never about nothing.
         .gauge(
             "hermes_apns_paused",
             "Services of Apple and apps to which nothing is sent; status and log say why."
         ) { $0.admin.wakes.apns?.paused ?? 0 },
         .counters(
             "hermes_wake_webhook_wakes_total", by: "result",
-            "Wakes posted to push.webhook, by what came of it; one counts once for each request.",
+            "Wakes posted to wakes.webhook, by what came of it; one counts once for each request.",
             { counts($0.admin.wakes.webhook?.events) }),
         lastSuccess(
             "hermes_wake_webhook_last_success_timestamp_seconds",
-            "When push.webhook last took wakes, in UNIX time; 0 for never."
+            "When wakes.webhook last took wakes, in UNIX time; 0 for never."
         ) { $0.admin.wakes.webhook },
     ]
 
-    /// One series with push.apns, and none without.
+    /// One series with wakes.apns, and none without.
     private static func apns(
         _ figures: BrokerFigures, _ value: (PushFigures) -> Value
     ) -> [Sample] {

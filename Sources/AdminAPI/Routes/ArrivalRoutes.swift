@@ -15,7 +15,7 @@ struct ArrivalRoutes: Sendable {
         ) { request throws(Problem) in
             let withLosses = try request.query.bool("losses") ?? false
             if let clientID = request.query["client_id"] {
-                _ = try ClientIdentifierText(clientID, field: "client_id")
+                _ = try ClientIDText(clientID, field: "client_id")
                 var page: ArrivalPage = try await broker.ask {
                     .arrivals(clientID: clientID, $0)
                 }

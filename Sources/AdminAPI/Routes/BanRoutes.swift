@@ -100,7 +100,7 @@ struct BanRoutes: Sendable {
                 fix: "Give exactly one of the fields client_id, user_name and address.")
         }
         if let client {
-            return .client(try ClientIdentifierText(client, field: "client_id").bytes)
+            return .client(try ClientIDText(client, field: "client_id").bytes)
         }
         if let user {
             guard (1...BanFile.maximumNameBytes).contains(user.utf8.count), !user.utf8.contains(0)

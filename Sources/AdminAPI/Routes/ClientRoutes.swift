@@ -65,7 +65,7 @@ struct ClientRoutes: Sendable {
         Route(method: .get, path: "/v1/clients/{id}/history", access: .reading(.refused)) {
             request throws(Problem) in
             let clientID = request.parameter("id")
-            _ = try ClientIdentifierText(clientID, field: "id")
+            _ = try ClientIDText(clientID, field: "id")
             let history: ClientHistory = try await broker.ask {
                 .history(clientID: clientID, $0)
             }

@@ -121,7 +121,7 @@ struct DeviceRoutes: Sendable {
 
     private static func clientID(of request: RouteRequest) throws(Problem) -> String {
         let text = request.parameter("id")
-        _ = try ClientIdentifierText(text, field: "id")
+        _ = try ClientIDText(text, field: "id")
         return text
     }
 

@@ -24,7 +24,7 @@ struct ExplainRoute: Sendable {
 
     private func explanation(_ request: RouteRequest) async throws(Problem) -> ClientExplanation {
         let clientID = request.parameter("id")
-        _ = try ClientIdentifierText(clientID, field: "id")
+        _ = try ClientIDText(clientID, field: "id")
         let topic = try text("topic", of: request)
         if let topic, topic.utf8.contains(where: { "+#".utf8.contains($0) }) {
             throw Problem(

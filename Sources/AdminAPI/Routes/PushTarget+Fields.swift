@@ -37,9 +37,9 @@ extension PushTarget {
         _ texts: [String], _ fields: JSONFields
     ) throws(Problem) -> [[UInt8]] {
         var clients: [[UInt8]] = []
-        var seen = Set<ClientIdentifierText>()
+        var seen = Set<ClientIDText>()
         for text in texts {
-            let client = try ClientIdentifierText(text, field: "\(fields.path)clients")
+            let client = try ClientIDText(text, field: "\(fields.path)clients")
             if seen.insert(client).inserted { clients.append(client.bytes) }
         }
         guard (1...mostClients).contains(clients.count) else {

@@ -18,7 +18,7 @@ struct SubscriptionRoutes: Sendable {
             query: ["client_id", "prefix", "limit", "cursor"]
         ) { request throws(Problem) in
             let (clientID, prefix) = (request.query["client_id"], request.query["prefix"] ?? "")
-            if let clientID { _ = try ClientIdentifierText(clientID, field: "client_id") }
+            if let clientID { _ = try ClientIDText(clientID, field: "client_id") }
             let (subscriptions, next) = try await request.query.gather {
                 (place: UInt64, limit) throws(Problem) -> ([ListedSubscription], String?) in
                 let query = SubscriptionQuery(

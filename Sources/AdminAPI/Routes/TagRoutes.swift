@@ -90,7 +90,7 @@ struct TagRoutes: Sendable {
 
     private static func clientID(of request: RouteRequest) throws(Problem) -> String {
         let text = request.parameter("id")
-        _ = try ClientIdentifierText(text, field: "id")
+        _ = try ClientIDText(text, field: "id")
         return text
     }
 }

@@ -79,7 +79,7 @@ extension TraceRequest {
     private static func subject(_ query: QueryItems) throws(Problem) -> Subject {
         switch (query["client_id"], query["topic"], query["address"]) {
         case (let clientID?, nil, nil):
-            _ = try ClientIdentifierText(clientID, field: "client_id")
+            _ = try ClientIDText(clientID, field: "client_id")
             return .client(clientID)
         case (nil, let filter?, nil):
             guard TopicFilterText.isFilter(filter) else {

@@ -2,7 +2,7 @@ import BrokerAPI
 import PlainText
 
 extension JSONFields {
-    /// `wake`: whether the message wakes phones; left out, `push.rules` say.
+    /// `wake`: whether the message wakes phones; left out, `wakes.rules` say.
     func wake() throws(Problem) -> WakeRequest {
         guard let text = try string("wake") else { return .byRules }
         guard let request = WakeRequest(word: text) else {
@@ -13,7 +13,7 @@ extension JSONFields {
 }
 
 extension QueryItems {
-    /// `wake`: whether the message wakes phones; left out, `push.rules` say.
+    /// `wake`: whether the message wakes phones; left out, `wakes.rules` say.
     func wake() throws(Problem) -> WakeRequest {
         guard let text = self["wake"] else { return .byRules }
         guard let request = WakeRequest(word: text) else {
@@ -26,7 +26,7 @@ extension QueryItems {
 }
 
 extension WakeRequest {
-    fileprivate static var cure: String { "Leave it out to have push.rules say." }
+    fileprivate static var cure: String { "Leave it out to have wakes.rules say." }
 
     fileprivate init?(word: String) {
         guard let request = WakeRequest.named.first(where: { word.hasBytes(of: $0.name) }) else {

@@ -7,15 +7,15 @@ extension WakeSenders {
     func obstacle(for kind: Device.Kind, bundle: String, environment: String) -> String? {
         switch kind {
         case .apns:
-            guard let apns else { return "push.apns is not configured" }
+            guard let apns else { return "wakes.apns is not configured" }
             let trouble = apns.troubles.first {
                 $0.isPaused && $0.environment.hasBytes(of: environment)
                     && ($0.bundle?.hasBytes(of: bundle) ?? true)
             }
             return trouble.map { "nothing is sent to Apple: \($0.reason); \($0.hint)" }
         case .webhook:
-            guard let webhook else { return "push.webhook is not configured" }
-            return webhook.failure.map { "the receiver of push.webhook fails: \($0)" }
+            guard let webhook else { return "wakes.webhook is not configured" }
+            return webhook.failure.map { "the receiver of wakes.webhook fails: \($0)" }
         }
     }
 }

@@ -11,10 +11,10 @@ public struct WakeStatus: Codable, Sendable, Equatable {
     public var messages: [String: UInt64]
     /// Wakes by their end, and attempts that are repeated later.
     public var wakes: [String: UInt64]
-    /// The sender to Apple; `nil` without `push.apns`.
+    /// The sender to Apple; `nil` without `wakes.apns`.
     public var apns: PushFigures?
     /// The sender to the operator's webhook, its wakes by what became of them; `nil` without
-    /// `push.webhook`.
+    /// `wakes.webhook`.
     public var webhook: WebhookFigures?
 
     enum CodingKeys: String, CodingKey {
@@ -39,9 +39,9 @@ public struct WakeStatus: Codable, Sendable, Equatable {
 
 /// The figures of all senders of notifications.
 public struct WakeSenders: Sendable, Equatable {
-    /// `nil` without `push.apns`.
+    /// `nil` without `wakes.apns`.
     public var apns: PushFigures?
-    /// `nil` without `push.webhook`.
+    /// `nil` without `wakes.webhook`.
     public var webhook: WebhookFigures?
 
     public init(apns: PushFigures? = nil, webhook: WebhookFigures? = nil) {

@@ -10,7 +10,7 @@ public struct BrokerLimits: Sendable, Equatable {
     /// Bytes of a whole packet; at most 256 MiB.
     public var maxPacketBytes = 1024 * 1024
     /// Bytes of a client identifier, and of a user name, of a session that does not exist yet.
-    public var maxClientIdentifierBytes = 1024
+    public var maxClientIDBytes = 1024
     public var maxUserNameBytes = 1024
     public var maxTopicLevels = 128
     /// Subscriptions of one session; a filter counts once for every eight of its levels.

@@ -35,7 +35,7 @@ public enum Limit: UInt8, CountLabel, BitwiseCopyable {
     case unsubscribeFilters
     /// Without a key: a filter `$share/...` without group or filter.
     case sharedFilter
-    case maxClientIdentifier
+    case maxClientID
     case maxUserName
     case subscriptionBytes
     case sessionBytes
@@ -75,7 +75,7 @@ public enum Limit: UInt8, CountLabel, BitwiseCopyable {
         case .unfinishedBytes: "unfinished_bytes"
         case .unsubscribeFilters: "unsubscribe_filters"
         case .sharedFilter: "shared_filter"
-        case .maxClientIdentifier: "max_client_identifier"
+        case .maxClientID: "max_client_identifier"
         case .maxUserName: "max_user_name"
         case .subscriptionBytes: "subscription_bytes"
         case .sessionBytes: "session_bytes"

@@ -4,7 +4,7 @@ public struct Device: Sendable, Equatable {
     public enum Kind: UInt8, Sendable, BitwiseCopyable, CaseIterable {
         /// Apple's push service.
         case apns = 1
-        /// The operator's webhook (`push.webhook`), which knows what the token means.
+        /// The operator's webhook (`wakes.webhook`), which knows what the token means.
         case webhook = 2
     }
 

@@ -10,7 +10,7 @@ public struct AuthenticationRequest: Sendable {
     /// The peer's address, which the loop fills in.
     public var address = IPAddress.unknown
     public let userName: [UInt8]
-    public let clientIdentifier: [UInt8]
+    public let clientID: [UInt8]
     public let password: [UInt8]
     /// The user name that the client's certificate proves; `nil` for none.
     public let certificateName: [UInt8]?
@@ -23,13 +23,13 @@ public struct AuthenticationRequest: Sendable {
     public var mayBeGuess: Bool { certificateName == nil || !password.isEmpty }
 
     public init(
-        connection: Handle, origin: UInt32, userName: [UInt8], clientIdentifier: [UInt8] = [],
+        connection: Handle, origin: UInt32, userName: [UInt8], clientID: [UInt8] = [],
         password: [UInt8], certificateName: [UInt8]? = nil
     ) {
         self.connection = connection
         self.origin = origin
         self.userName = userName
-        self.clientIdentifier = clientIdentifier
+        self.clientID = clientID
         self.password = password
         self.certificateName = certificateName
     }

@@ -33,7 +33,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case identifierRejected
     case unacceptableProtocolVersion
     case tooManySessions
-    case clientIdentifierTooLong
+    case clientIDTooLong
     case userNameTooLong
     /// This limit of the sessions' bytes, or of memory, leaves no room for what a CONNECT would add.
     case noRoom(Limit)
@@ -74,7 +74,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case topicLevels, outputLimit, publishDenied, administrator, storeFailure, shutdown
         case tlsHandshake, tlsOnPlainListener, proxyHeader, memoryShortage, unfinishedPackets
         case addressLimit, certificateRevoked, tlsRecord, unsubscribeFilters
-        case clientIdentifierTooLong, userNameTooLong, noRoom, webSocket, tokenRefused
+        case clientIDTooLong, userNameTooLong, noRoom, webSocket, tokenRefused
         case tokenExpired, banned, lockedOut, draining, loginServiceUnavailable
 
         public var name: String {
@@ -108,7 +108,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .certificateRevoked: "certificate_revoked"
             case .tlsRecord: "tls_record"
             case .unsubscribeFilters: "unsubscribe_filters"
-            case .clientIdentifierTooLong: "client_identifier_too_long"
+            case .clientIDTooLong: "client_identifier_too_long"
             case .userNameTooLong: "user_name_too_long"
             case .noRoom: "no_room"
             case .webSocket: "websocket"
@@ -153,7 +153,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .certificateRevoked: .certificateRevoked
         case .tlsRecord: .tlsRecord
         case .unsubscribeFilters: .unsubscribeFilters
-        case .clientIdentifierTooLong: .clientIdentifierTooLong
+        case .clientIDTooLong: .clientIDTooLong
         case .userNameTooLong: .userNameTooLong
         case .noRoom: .noRoom
         case .webSocket: .webSocket
@@ -181,7 +181,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         switch self {
         case .connectTimeout: .connectTimeout
         case .tooManySessions: .maxSessions
-        case .clientIdentifierTooLong: .maxClientIdentifier
+        case .clientIDTooLong: .maxClientID
         case .userNameTooLong: .maxUserName
         case .noRoom(let limit), .lockedOut(let limit): limit
         case .tooManyInboundQoS2: .maxInboundQoS2
@@ -211,7 +211,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     package var sendsOutputFirst: Bool {
         switch self {
         case .badUserNameOrPassword, .notAuthorized, .identifierRejected, .tooManySessions,
-            .clientIdentifierTooLong, .userNameTooLong, .noRoom, .unacceptableProtocolVersion,
+            .clientIDTooLong, .userNameTooLong, .noRoom, .unacceptableProtocolVersion,
             .authenticationBusy, .loginServiceUnavailable, .publishDenied, .disconnect, .shutdown,
             .tokenRefused, .tokenExpired, .banned, .lockedOut, .draining:
             true
@@ -260,7 +260,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
             .tooManySessions, .authenticationBusy, .loginServiceUnavailable, .publishDenied,
             .storeFailure, .shutdown,
-            .tlsHandshake, .addressLimit, .clientIdentifierTooLong, .userNameTooLong, .noRoom,
+            .tlsHandshake, .addressLimit, .clientIDTooLong, .userNameTooLong, .noRoom,
             .tokenRefused, .banned, .lockedOut, .draining:
             nil
         }

@@ -32,5 +32,5 @@ package struct JudgedConnect {
     /// The user name in the packet.
     package var userName: UnsafeRawBufferPointer? { connect.userName.map { bytes[$0] } }
     package var claimedUserName: [UInt8]? { userName.map { [UInt8]($0) } }
-    package var clientIdentifier: UnsafeRawBufferPointer { bytes[connect.clientIdentifier] }
+    package var clientID: UnsafeRawBufferPointer { bytes[connect.clientID] }
 }

@@ -160,7 +160,7 @@ package struct TakeOverDamper {
 
 /// Two peers take one client identifier over from each other, and the next one waits.
 public struct TakeOverReport: Sendable {
-    public let clientIdentifier: [UInt8]
+    public let clientID: [UInt8]
     /// Equal for both peers: a session belongs to its client identifier and its user name.
     public let userName: [UInt8]?
     public let connected: Handle

@@ -7,24 +7,24 @@ import Structures
 public enum BrokerNotice: Sendable {
     /// `userName` is that of the session; `nil` without one.
     case opened(
-        Handle, clientIdentifier: [UInt8], userName: [UInt8]?, cleanSession: Bool,
+        Handle, clientID: [UInt8], userName: [UInt8]?, cleanSession: Bool,
         sessionPresent: Bool)
     /// `opening` is the protocol of a peer that does not speak MQTT; `nil` if unknown.
     case closed(
-        Handle, clientIdentifier: [UInt8]?, userName: [UInt8]?, CloseReason,
+        Handle, clientID: [UInt8]?, userName: [UInt8]?, CloseReason,
         opening: ForeignProtocol?)
     /// A CONNECT was rejected; `userName` is the one it claimed. `detail` is a clause that says more
     /// than the reason; `nil` without one.
     case refused(
-        Handle, clientIdentifier: [UInt8], userName: [UInt8]?, CloseReason, detail: String?)
+        Handle, clientID: [UInt8], userName: [UInt8]?, CloseReason, detail: String?)
     /// A session lost so many messages for this reason since the last such notice; one of them, or
     /// `nil` when memory has none.
-    case dropping(clientIdentifier: [UInt8], DropReason, ReportedMessage?, count: UInt64)
+    case dropping(clientID: [UInt8], DropReason, ReportedMessage?, count: UInt64)
     /// So many messages of further clients were lost in the last second.
     case droppingOfOthers(count: UInt64)
-    case sessionExpired(clientIdentifier: [UInt8])
+    case sessionExpired(clientID: [UInt8])
     /// A filter got 0x80 because of this limit.
-    case subscriptionRefused(clientIdentifier: [UInt8], Limit)
+    case subscriptionRefused(clientID: [UInt8], Limit)
     /// A message was delivered but not retained, because of this limit.
     case notRetained(ReportedMessage, Limit)
     /// Two peers keep taking over one client identifier: the newcomer waits.
@@ -32,19 +32,19 @@ public enum BrokerNotice: Sendable {
     /// The access rules denied something.
     case access(AccessReport)
     /// The store could not read the client's queue, for this reason; its connection ends.
-    case unreadable(clientIdentifier: [UInt8], String)
+    case unreadable(clientID: [UInt8], String)
     /// The store could not read an ended session's queue, whose messages other group members get.
-    case unreadableEnded(clientIdentifier: [UInt8], String)
+    case unreadableEnded(clientID: [UInt8], String)
     /// The broker stopped reading from a client (true), or went on (false).
-    case paused(Handle, clientIdentifier: [UInt8], Bool)
+    case paused(Handle, clientID: [UInt8], Bool)
     /// The broker stopped reading from a client because the store accepts nothing new.
-    case awaitsStore(Handle, clientIdentifier: [UInt8]?)
+    case awaitsStore(Handle, clientID: [UInt8]?)
     /// A client's registration of its device was not taken.
-    case deviceRefused(clientIdentifier: [UInt8], DeviceRefusal)
+    case deviceRefused(clientID: [UInt8], DeviceRefusal)
     /// The push service says that the device is gone, and the broker has forgotten it.
-    case deviceGone(clientIdentifier: [UInt8], reason: String)
+    case deviceGone(clientID: [UInt8], reason: String)
     /// The push service does not know the device, which is set aside until it registers again.
-    case deviceSetAside(clientIdentifier: [UInt8], reason: String)
+    case deviceSetAside(clientID: [UInt8], reason: String)
     /// The backlog for the disk is full: clients that need the store have to wait.
     case storeBehind(bytes: Int)
 }

@@ -53,7 +53,7 @@ package struct DropReports {
         let client = sessions.identifier(of: session)
         entries[key] = Entry(client: client)
         return .dropping(
-            clientIdentifier: client, reason, message.map { ReportedMessage($0) }, count: 1)
+            clientID: client, reason, message.map { ReportedMessage($0) }, count: 1)
     }
 
     /// Ends the second if it is over; returns what has been lost in it and is not told.
@@ -64,7 +64,7 @@ package struct DropReports {
         for (key, entry) in entries where entry.count > 0 {
             notices.append(
                 .dropping(
-                    clientIdentifier: entry.client, key.reason, entry.message, count: entry.count))
+                    clientID: entry.client, key.reason, entry.message, count: entry.count))
             told[key] = Entry(client: entry.client)
         }
         if others > 0 { notices.append(.droppingOfOthers(count: others)) }

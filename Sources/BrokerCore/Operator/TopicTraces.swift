@@ -10,7 +10,7 @@ package struct TopicTraces {
     /// What became of a message, for each trace that follows it.
     package struct Event: Sendable {
         package var traces: [UInt32]
-        package var clientIdentifier: [UInt8]?
+        package var clientID: [UInt8]?
         package var text: String
         package var payload: [UInt8]
     }
@@ -76,7 +76,7 @@ extension Shard {
         guard context.topicTraces.isActive else { return 0 }
         let (events, leftOut) = context.topicTraces.take()
         for event in events {
-            body(event.traces, event.clientIdentifier, event.text, event.payload)
+            body(event.traces, event.clientID, event.text, event.payload)
         }
         return leftOut
     }
@@ -91,7 +91,7 @@ extension Shard {
         guard !traces.isEmpty else { return }
         context.topicTraces.append(
             TopicTraces.Event(
-                traces: traces, clientIdentifier: publisher.map { sessions.identifier(of: $0) },
+                traces: traces, clientID: publisher.map { sessions.identifier(of: $0) },
                 text: "publishes \(String(decoding: topic, as: UTF8.self)), "
                     + "QoS \(qos.rawValue), \(payload.count) bytes"
                     + (retain ? ", RETAIN" : "") + (publisher == nil ? ", over HTTP" : ""),
@@ -109,7 +109,7 @@ extension Shard {
         let total = matches.count + (choices?.count ?? 0)
         context.topicTraces.append(
             TopicTraces.Event(
-                traces: traces, clientIdentifier: nil,
+                traces: traces, clientID: nil,
                 text: total == 0
                     ? "nobody subscribes to \(String(decoding: message.topic, as: UTF8.self))"
                     : "\(total) receive \(String(decoding: message.topic, as: UTF8.self))"
@@ -138,13 +138,13 @@ extension Shard {
                         ? "has \(sessions[session].outbound.waiting) messages waiting"
                         : "gets it"
             } else if qos == .atMostOnce {
-                "is away and loses it"
+                "is offline and loses it"
             } else {
-                "is away: kept, \(sessions[session].outbound.waiting) waiting"
+                "is offline: kept, \(sessions[session].outbound.waiting) waiting"
             }
         context.topicTraces.append(
             TopicTraces.Event(
-                traces: traces, clientIdentifier: sessions.identifier(of: session),
+                traces: traces, clientID: sessions.identifier(of: session),
                 text: "\(outcome), QoS \(qos.rawValue)" + (group.map { ", by \($0)" } ?? ""),
                 payload: []))
     }

@@ -45,7 +45,7 @@ public struct AccessReport: Sendable {
     }
 
     public var event: Event
-    public var clientIdentifier: [UInt8]
+    public var clientID: [UInt8]
     /// A user name proven by password or certificate; `nil` for an anonymous client.
     public var userName: [UInt8]?
     /// The topic name, or the filter of a SUBSCRIBE.

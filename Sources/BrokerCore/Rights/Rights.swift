@@ -127,12 +127,12 @@ package struct Rights {
         _ session: Session, _ body: (AccessSubject) -> Result
     ) -> Result {
         let (userName, isProven) = (session.userName, session.isUserProven)
-        return session.clientIdentifier.withBytes { identifier in
+        return session.clientID.withBytes { identifier in
             guard isProven else {
-                return body(AccessSubject(userName: nil, clientIdentifier: identifier))
+                return body(AccessSubject(userName: nil, clientID: identifier))
             }
             return userName.withBytes { userName in
-                body(AccessSubject(userName: userName, clientIdentifier: identifier))
+                body(AccessSubject(userName: userName, clientID: identifier))
             }
         }
     }
@@ -169,7 +169,7 @@ package struct Rights {
         notices.appendBounded(
             .access(
                 AccessReport(
-                    event: event, clientIdentifier: session.clientIdentifier.array,
+                    event: event, clientID: session.clientID.array,
                     userName: session.provenUserName, topic: [UInt8](topic), line: line)))
     }
 }

@@ -3,7 +3,7 @@ import BrokerAPI
 /// The reason for which a receiver did not get a message.
 public enum DropReason: UInt8, CountLabel, BitwiseCopyable {
     /// QoS 0, and the client was offline.
-    case away
+    case offline
     /// QoS 0, and the client did not read fast enough.
     case slowReader
     /// The queue was full: `limits.queue_messages` or `limits.queue_bytes`.
@@ -21,7 +21,7 @@ public enum DropReason: UInt8, CountLabel, BitwiseCopyable {
 
     public var name: String {
         switch self {
-        case .away: "away"
+        case .offline: "offline"
         case .slowReader: "slow_reader"
         case .queueFull: "queue_full"
         case .expired: "expired"

@@ -6,7 +6,7 @@ import Store
 package struct EndedSession {
     package let number: UInt64
     /// The client identifier, for the log.
-    package let clientIdentifier: [UInt8]
+    package let clientID: [UInt8]
     /// The first position that has not been read yet.
     package var from: UInt64 = 0
     /// Positions below may have been sent to the client.
@@ -17,7 +17,7 @@ package struct EndedSession {
     /// Created from the store's record at a start.
     package init(_ stored: StoredSession) {
         number = stored.number
-        clientIdentifier = [UInt8](stored.clientIdentifier)
+        clientID = [UInt8](stored.clientID)
         horizon = stored.horizon
         below = stored.end
     }
@@ -26,7 +26,7 @@ package struct EndedSession {
     package init?(_ session: Session) {
         guard session.holdsShared, !session.outbound.isEmpty else { return nil }
         number = session.number
-        clientIdentifier = session.clientIdentifier.array
+        clientID = session.clientID.array
         horizon = session.outbound.firstStored
         below = session.outbound.end
     }

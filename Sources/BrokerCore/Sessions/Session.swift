@@ -37,7 +37,7 @@ package struct Session: BitwiseCopyable {
     package var allowance: UInt32 = noIndex
     /// The session's number in the store; never reused.
     package let number: UInt64
-    package private(set) var clientIdentifier: CompactBytes
+    package private(set) var clientID: CompactBytes
     /// The user name that owns the session together with the client identifier.
     package private(set) var userName = CompactBytes()
     private var presence = Presence.offline(expiryTimer: noIndex)
@@ -69,13 +69,13 @@ package struct Session: BitwiseCopyable {
 
     package init(
         generation: UInt32, number: UInt64, isPersistent: Bool, accessGeneration: UInt32,
-        clientIdentifier: UnsafeRawBufferPointer, user: SessionUser?, pool: BytePool
+        clientID: UnsafeRawBufferPointer, user: SessionUser?, pool: BytePool
     ) {
         self.generation = generation
         self.number = number
         self.isPersistent = isPersistent
         self.accessGeneration = accessGeneration
-        self.clientIdentifier = CompactBytes(clientIdentifier, pool: pool)
+        self.clientID = CompactBytes(clientID, pool: pool)
         if let user {
             userNameState = user.isProven ? .proven : .claimed
             userName = CompactBytes(user.name, pool: pool)
@@ -85,7 +85,7 @@ package struct Session: BitwiseCopyable {
     /// The content of an unused record.
     private init() {
         (generation, number, isPersistent, accessGeneration) = (0, 0, false, 0)
-        clientIdentifier = CompactBytes()
+        clientID = CompactBytes()
     }
 
     package static var unused: Session { Session() }
@@ -196,7 +196,7 @@ package struct Session: BitwiseCopyable {
     package mutating func releaseAll(in pool: BytePool) {
         outbound.removeAll(in: pool)
         inbound.removeAll(in: pool)
-        clientIdentifier.destroy(in: pool)
+        clientID.destroy(in: pool)
         userName.destroy(in: pool)
     }
 

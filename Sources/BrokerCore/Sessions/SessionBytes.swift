@@ -46,7 +46,7 @@ package struct SessionBytes: ~Copyable {
     }
 
     package static func of(_ session: Session) -> Int {
-        rounded(ofRecord + session.clientIdentifier.count + session.userName.count)
+        rounded(ofRecord + session.clientID.count + session.userName.count)
     }
 
     /// The size of a subscription, in units. `levels` is the number of its filter's levels.

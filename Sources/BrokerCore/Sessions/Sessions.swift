@@ -46,7 +46,7 @@ package struct Sessions: ~Copyable {
 
     /// The session of a client identifier.
     package func find(_ identifier: UnsafeRawBufferPointer) -> UInt32? {
-        index.find(hash(identifier)) { records[$0].clientIdentifier.equals(identifier) }
+        index.find(hash(identifier)) { records[$0].clientID.equals(identifier) }
     }
 
     package func isCurrent(_ handle: Handle) -> Bool {
@@ -63,7 +63,7 @@ package struct Sessions: ~Copyable {
         let place = records.insert(
             Session(
                 generation: generation, number: number ?? lastNumber, isPersistent: isPersistent,
-                accessGeneration: accessGeneration, clientIdentifier: identifier, user: user,
+                accessGeneration: accessGeneration, clientID: identifier, user: user,
                 pool: pool))
         index.insert(hash(identifier), place)
         if isPersistent { persistentCount += 1 }
@@ -81,7 +81,7 @@ package struct Sessions: ~Copyable {
         count(session, -SessionBytes.of(records[session]))
         cancelExpiry(session)
         totals.replace(records[session].outbound, by: OutboundQueue())
-        records[session].clientIdentifier.withBytes { index.remove(hash($0), session) }
+        records[session].clientID.withBytes { index.remove(hash($0), session) }
         records[session].releaseAll(in: pool)
         if records[session].drops != noIndex { drops.remove(records[session].drops) }
         records[session] = .unused
@@ -211,7 +211,7 @@ package struct Sessions: ~Copyable {
     // MARK: Reports
 
     package func identifier(of session: UInt32) -> [UInt8] {
-        records[session].clientIdentifier.array
+        records[session].clientID.array
     }
 }
 

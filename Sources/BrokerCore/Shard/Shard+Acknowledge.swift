@@ -115,6 +115,6 @@ extension Shard {
         let session = connections[handle].session
         guard reportsWaiting, session != noIndex else { return }
         context.notices.append(
-            .paused(handle, clientIdentifier: sessions.identifier(of: session), isPaused))
+            .paused(handle, clientID: sessions.identifier(of: session), isPaused))
     }
 }

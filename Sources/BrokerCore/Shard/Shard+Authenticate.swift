@@ -37,7 +37,7 @@ extension Shard {
             AuthenticationRequest(
                 connection: handle, origin: connections[handle].origin,
                 userName: judged.claimedUserName ?? [],
-                clientIdentifier: [UInt8](judged.clientIdentifier), password: password,
+                clientID: [UInt8](judged.clientID), password: password,
                 certificateName: judged.provenUser.map { [UInt8]($0.name) }))
     }
 

@@ -46,7 +46,7 @@ extension Shard {
         guard session != noIndex, table.hasNames else { return nil }
         let now = context.wallClockMs
         let record = sessions[session]
-        return record.clientIdentifier.withBytes { table.ban(ofClient: $0, atMs: now) }
+        return record.clientID.withBytes { table.ban(ofClient: $0, atMs: now) }
             ?? record.ownerName?.withBytes { table.ban(ofUser: $0, atMs: now) }
     }
 }

@@ -90,7 +90,7 @@ extension Shard {
         if isReported {
             context.notices.append(
                 .closed(
-                    handle, clientIdentifier: identifier, userName: userName, reason,
+                    handle, clientID: identifier, userName: userName, reason,
                     opening: ending.opening))
         }
         if let will = connection.will {
@@ -160,7 +160,7 @@ extension Shard {
         context.counters.limits.add(.sessionExpiry)
         if reportsLifecycle {
             context.notices.appendBounded(
-                .sessionExpired(clientIdentifier: sessions.identifier(of: session)))
+                .sessionExpired(clientID: sessions.identifier(of: session)))
         }
         removeSession(session)
     }

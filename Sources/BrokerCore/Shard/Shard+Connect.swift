@@ -18,7 +18,7 @@ extension Shard {
             preconditionFailure("a CONNECT decoded as something else")
         }
         switch connections[handle].machine.receive(
-            connect, identifierCount: Int(connect.clientIdentifier.count))
+            connect, identifierCount: Int(connect.clientID.count))
         {
         case .ignore:
             return
@@ -26,7 +26,7 @@ extension Shard {
             end(handle, .protocolViolation(violation))
         case .refuse(let code):
             refuseConnect(
-                handle, code, .identifierRejected, [UInt8](bytes[connect.clientIdentifier]),
+                handle, code, .identifierRejected, [UInt8](bytes[connect.clientID]),
                 userName: connect.userName.map { [UInt8](bytes[$0]) })
         case .authenticate(let certificateUser):
             let judged = JudgedConnect(

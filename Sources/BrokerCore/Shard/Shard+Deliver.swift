@@ -25,8 +25,8 @@ extension Shard {
         if qos == .atMostOnce {
             guard let target else {
                 counts.dropped += 1
-                endAtOnce(delivery, session, .dropped(.away))
-                drop(session, .away)
+                endAtOnce(delivery, session, .dropped(.offline))
+                drop(session, .offline)
                 return
             }
             // Queued if other messages wait, to keep the order [MQTT-4.6.0-6]. Otherwise sent at

@@ -11,7 +11,7 @@ extension Shard {
         sessions.countDrop(session, reason)
         // QoS 0 is expected to be lost while offline, and a replaced message to be replaced; access
         // denials have their own report.
-        guard reason != .away, reason != .notAllowed, reason != .replaced else { return }
+        guard reason != .offline, reason != .notAllowed, reason != .replaced else { return }
         let notice = dropReports.note(reason, session, sessions, message, at: context.now)
         if let notice { context.notices.append(notice) }
     }

@@ -22,8 +22,8 @@ extension Shard {
             ?? judged.userName.map {
                 SessionUser(name: $0, proof: verifiesPasswords ? .password : .none)
             }
-        guard judged.connect.clientIdentifier.isEmpty else {
-            openSession(judged, judged.clientIdentifier, user)
+        guard judged.connect.clientID.isEmpty else {
+            openSession(judged, judged.clientID, user)
             return
         }
         // As if the client had sent this identifier [MQTT-3.1.3-6].
@@ -129,11 +129,11 @@ extension Shard {
     ) {
         let number = sessions[session].number
         guard let user else {
-            commits.records.session(number, clientIdentifier: identifier, userName: nil)
+            commits.records.session(number, clientID: identifier, userName: nil)
             return
         }
         user.stored.withUnsafeBytes {
-            commits.records.session(number, clientIdentifier: identifier, userName: $0)
+            commits.records.session(number, clientID: identifier, userName: $0)
         }
     }
 
@@ -184,7 +184,7 @@ extension Shard {
         if reportsLifecycle {
             context.notices.append(
                 .opened(
-                    handle, clientIdentifier: sessions.identifier(of: session),
+                    handle, clientID: sessions.identifier(of: session),
                     userName: sessions[session].claimedUserName,
                     cleanSession: !sessions[session].isPersistent, sessionPresent: sessionPresent))
         }

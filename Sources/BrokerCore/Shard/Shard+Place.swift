@@ -51,7 +51,7 @@ extension Shard {
         // The rest stays in the store until the client connects again.
         context.notices.append(
             .unreadable(
-                clientIdentifier: sessions.identifier(of: session), "\(failure)"))
+                clientID: sessions.identifier(of: session), "\(failure)"))
         end(handle, .storeFailure)
     }
 
@@ -126,7 +126,7 @@ extension Shard {
     mutating func pass(_ item: QueueSlice.Item, follower: UInt32 = noIndex) {
         let group = subscriptions.group(item.shared)
         guard group != nil else {
-            context.counters.dropped.add(.away)
+            context.counters.dropped.add(.offline)
             return
         }
         let message = Message(item, pool: context.pool)

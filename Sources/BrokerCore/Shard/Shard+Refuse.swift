@@ -9,7 +9,7 @@ extension Shard {
         detail: String? = nil
     ) {
         refuseConnect(
-            judged.handle, code, reason, [UInt8](judged.clientIdentifier),
+            judged.handle, code, reason, [UInt8](judged.clientID),
             userName: judged.provenUser.map { [UInt8]($0.name) } ?? judged.claimedUserName,
             detail: detail)
     }
@@ -25,7 +25,7 @@ extension Shard {
         context.counters.otherPacketsSent += 1
         context.notices.append(
             .refused(
-                handle, clientIdentifier: identifier, userName: userName, reason, detail: detail))
+                handle, clientID: identifier, userName: userName, reason, detail: detail))
         end(handle, reason)
     }
 
@@ -38,7 +38,7 @@ extension Shard {
     @inline(never)
     private func findBan(of judged: JudgedConnect) -> Ban? {
         guard let table = bans.table else { return nil }
-        if let ban = table.ban(ofClient: judged.clientIdentifier, atMs: context.wallClockMs) {
+        if let ban = table.ban(ofClient: judged.clientID, atMs: context.wallClockMs) {
             return ban
         }
         guard let name = judged.provenUser?.name ?? judged.userName else { return nil }
@@ -49,7 +49,7 @@ extension Shard {
     package mutating func refuse(_ judged: JudgedConnect, by ban: Ban) {
         context.counters.bansMet.add(ban.target.kind)
         refuseConnect(
-            judged.handle, .notAuthorized, .banned(ban.id), [UInt8](judged.clientIdentifier),
+            judged.handle, .notAuthorized, .banned(ban.id), [UInt8](judged.clientID),
             userName: judged.claimedUserName)
     }
 }

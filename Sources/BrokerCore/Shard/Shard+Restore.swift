@@ -16,7 +16,7 @@ extension Shard {
             return
         }
         let session = sessions.add(
-            stored.clientIdentifier,
+            stored.clientID,
             stored.userName.map { SessionUser(stored: $0, verifiesPasswords: verifiesPasswords) },
             isPersistent: true, number: stored.number, accessGeneration: 0, pool: pool)
         restoration.add(stored.number, session)
@@ -105,7 +105,7 @@ extension Shard {
         context.notices.appendBounded(
             .access(
                 AccessReport(
-                    event: .will, clientIdentifier: [], topic: [UInt8](will.topic), line: 0)))
+                    event: .will, clientID: [], topic: [UInt8](will.topic), line: 0)))
         return false
     }
 }

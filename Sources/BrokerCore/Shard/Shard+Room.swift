@@ -25,12 +25,12 @@ extension Shard {
     package func refusalOfNames(
         _ judged: JudgedConnect
     ) -> (code: Connack.ReturnCode, reason: CloseReason)? {
-        let identifier = judged.clientIdentifier
+        let identifier = judged.clientID
         let userName = judged.provenUser?.name ?? judged.userName
         let refusal: (Connack.ReturnCode, CloseReason)
-        if identifier.count > context.limits.maxClientIdentifierBytes {
+        if identifier.count > context.limits.maxClientIDBytes {
             // [MQTT-3.1.3-9]
-            refusal = (.identifierRejected, .clientIdentifierTooLong)
+            refusal = (.identifierRejected, .clientIDTooLong)
         } else if let userName, userName.count > context.limits.maxUserNameBytes {
             refusal = (.badUserNameOrPassword, .userNameTooLong)
         } else {

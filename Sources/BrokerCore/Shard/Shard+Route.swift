@@ -43,7 +43,7 @@ extension Shard {
         _ packet: UnsafeRawPointer, _ size: Int, to session: UInt32
     ) -> Bool {
         guard let target = sessions[session].connection, connections[target].machine.isOpen else {
-            if sessions[session].isUsed { drop(session, .away) }
+            if sessions[session].isUsed { drop(session, .offline) }
             return false
         }
         guard connections[target].outlet.count < context.limits.outputBytes else {
@@ -183,7 +183,7 @@ extension Shard {
         case .member: return
         case .withheld(let session):
             rights.refuseDelivery(.withheld, sessions[session], topic, &context)
-        case .offline: context.counters.dropped.add(.away)
+        case .offline: context.counters.dropped.add(.offline)
         }
     }
 
@@ -238,7 +238,7 @@ extension Shard {
         _ message: Message, to group: UInt32?, ticket: UInt64, follower: UInt32 = noIndex
     ) {
         guard let group, subscriptions.hasMembers(group) else {
-            context.counters.dropped.add(.away)
+            context.counters.dropped.add(.offline)
             return
         }
         let choice = chooseMember(of: group, message.topic, qos: message.qos)

@@ -70,7 +70,7 @@ extension Shard {
         if let failure = slice.failure {
             // The rest stays in the store; the next start tries again.
             context.notices.append(
-                .unreadableEnded(clientIdentifier: ended.clientIdentifier, "\(failure)"))
+                .unreadableEnded(clientID: ended.clientID, "\(failure)"))
             return
         }
         guard slice.next < ended.below else {

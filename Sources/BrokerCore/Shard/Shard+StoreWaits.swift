@@ -23,7 +23,7 @@ extension Shard {
             context.notices.append(
                 .awaitsStore(
                     handle,
-                    clientIdentifier: session == noIndex ? nil : sessions.identifier(of: session)))
+                    clientID: session == noIndex ? nil : sessions.identifier(of: session)))
         }
         return true
     }

@@ -45,7 +45,7 @@ extension Shard {
         if refusals.isReported(.atLimit) {
             context.notices.appendBounded(
                 .subscriptionRefused(
-                    clientIdentifier: sessions.identifier(of: session), limit))
+                    clientID: sessions.identifier(of: session), limit))
         }
         return false
     }

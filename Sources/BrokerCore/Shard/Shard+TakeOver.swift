@@ -30,7 +30,7 @@ extension Shard {
         context.notices.append(
             .takeOverDelayed(
                 TakeOverReport(
-                    clientIdentifier: sessions.identifier(of: session),
+                    clientID: sessions.identifier(of: session),
                     userName: sessions[session].hasUserName
                         ? sessions[session].userName.array : nil,
                     connected: old, waiting: handle,
@@ -48,6 +48,6 @@ extension Shard {
     }
 
     package func takeOverKey(_ session: UInt32) -> UInt64 {
-        sessions[session].clientIdentifier.withBytes { hash($0) }
+        sessions[session].clientID.withBytes { hash($0) }
     }
 }

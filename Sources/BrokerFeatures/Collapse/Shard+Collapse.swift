@@ -116,7 +116,7 @@ extension Shard {
     }
 
     private func owner(of session: UInt32) -> FactOwner {
-        sessions[session].clientIdentifier.withBytes { FactOwner($0) }
+        sessions[session].clientID.withBytes { FactOwner($0) }
     }
 
     /// Forgets the positions of a session that ends, in the group of records that ends it.

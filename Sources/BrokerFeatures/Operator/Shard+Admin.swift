@@ -177,7 +177,7 @@ extension Shard {
     func summary(_ index: UInt32, _ address: (Handle) -> String) -> ClientSummary {
         let session = sessions[index]
         return ClientSummary(
-            clientID: Self.text(session.clientIdentifier.array),
+            clientID: Self.text(session.clientID.array),
             userName: session.hasUserName ? Self.text(session.userName.array) : nil,
             connected: session.connection != nil, address: session.connection.map(address),
             protocolVersion: session.versionText,
@@ -203,7 +203,7 @@ extension Shard {
 
     /// Sets the addresses of two peers that take over from each other.
     public mutating func nameTakeOver(_ report: TakeOverReport, peers: [String]) {
-        takeOvers.name(report.clientIdentifier.withUnsafeBytes { hash($0) }, peers)
+        takeOvers.name(report.clientID.withUnsafeBytes { hash($0) }, peers)
     }
 
     static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }

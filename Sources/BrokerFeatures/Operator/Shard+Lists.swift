@@ -47,7 +47,7 @@ extension Shard {
                 guard listing.mayHold(rank: rank),
                     !listing.isFiltered || matches(listing, index, peer)
                 else { continue }
-                sessions[index].clientIdentifier.withBytes {
+                sessions[index].clientID.withBytes {
                     listing.offer($0, rank: rank, index, hash)
                 }
             }
@@ -85,7 +85,7 @@ extension Shard {
         let key = candidate.key
         if key.isWhole { return key.text.withUnsafeBytes { sessions.find($0) } }
         guard sessions[candidate.item].isUsed,
-            sessions[candidate.item].clientIdentifier.withBytes({
+            sessions[candidate.item].clientID.withBytes({
                 SortKey($0, hash).text == key.text
             })
         else { return nil }
@@ -125,7 +125,7 @@ extension Shard {
             }
         }
         if !listing.prefix.isEmpty {
-            guard session.clientIdentifier.withBytes({ $0.starts(with: listing.prefix) }) else {
+            guard session.clientID.withBytes({ $0.starts(with: listing.prefix) }) else {
                 return false
             }
         }
@@ -173,7 +173,7 @@ extension Shard {
 
     private func listed(_ filter: [UInt8], _ qos: QoS, of session: Session) -> ListedSubscription {
         ListedSubscription(
-            clientID: Self.text(session.clientIdentifier.array),
+            clientID: Self.text(session.clientID.array),
             userName: session.hasUserName ? Self.text(session.userName.array) : nil,
             connected: session.connection != nil, filter: Self.text(filter),
             qos: Int(qos.rawValue))
@@ -194,7 +194,7 @@ extension Shard {
                 let granted = min(qos, match.qos)
                 answer.receivers.append(
                     TopicReceiver(
-                        clientID: Self.text(session.clientIdentifier.array),
+                        clientID: Self.text(session.clientID.array),
                         userName: session.hasUserName ? Self.text(session.userName.array) : nil,
                         qos: Int(granted.rawValue),
                         outcome: session.connection != nil

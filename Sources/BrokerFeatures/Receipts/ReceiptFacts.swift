@@ -26,17 +26,17 @@ struct StoredReceiver: Hashable, Sendable {
     var session: UInt64
     /// The message's position in the session's queue.
     var position: UInt64
-    var clientIdentifier: [UInt8]
+    var clientID: [UInt8]
 
     init(
         receipt: UInt64, place: UInt32, session: UInt64, position: UInt64,
-        clientIdentifier: [UInt8]
+        clientID: [UInt8]
     ) {
         self.receipt = receipt
         self.place = place
         self.session = session
         self.position = position
-        self.clientIdentifier = clientIdentifier
+        self.clientID = clientID
     }
 }
 
@@ -106,7 +106,7 @@ extension WriteBatch {
 
     mutating func receiptReceiver(
         receipt: UInt64, of owner: FactOwner, place: UInt32, session: UInt64, position: UInt64,
-        clientIdentifier: UnsafeRawBufferPointer
+        clientID: UnsafeRawBufferPointer
     ) {
         fact(.receipt, of: owner, isNew: true) {
             $0.put(receipt)
@@ -115,7 +115,7 @@ extension WriteBatch {
         } value: {
             $0.put(session)
             $0.put(position)
-            $0.putRest(clientIdentifier)
+            $0.putRest(clientID)
         }
     }
 
@@ -185,7 +185,7 @@ enum ReceiptFact: Hashable {
             self = .receiver(
                 StoredReceiver(
                     receipt: number, place: place, session: try value.number(),
-                    position: try value.number(), clientIdentifier: value.rest()))
+                    position: try value.number(), clientID: value.rest()))
         default: throw DamagedFact()
         }
     }

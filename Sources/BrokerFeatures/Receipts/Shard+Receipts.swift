@@ -32,7 +32,7 @@ extension Shard {
     /// Follows a message that gets this position in a session's queue.
     mutating func addReceiver(_ receipt: UInt32, _ session: UInt32, _ position: UInt64) {
         let number = sessions[session].number
-        let client = sessions[session].clientIdentifier.withBytes { CompactBytes($0, pool: pool) }
+        let client = sessions[session].clientID.withBytes { CompactBytes($0, pool: pool) }
         let place = features.receipts.follow(
             receipt, session: number, position: position, client: client)
         record(place, position)
@@ -40,7 +40,7 @@ extension Shard {
 
     /// Notes the end of a message that gets no queue position.
     mutating func addEnded(_ receipt: UInt32, _ session: UInt32, _ end: QueueEnd) {
-        let client = sessions[session].clientIdentifier.withBytes { CompactBytes($0, pool: pool) }
+        let client = sessions[session].clientID.withBytes { CompactBytes($0, pool: pool) }
         let place = features.receipts.add(
             receipt, session: sessions[session].number, client: client)
         record(place, 0)
@@ -53,7 +53,7 @@ extension Shard {
             commits.records.receiptReceiver(
                 receipt: features.receipts.records[receiver.receipt].number,
                 of: features.receipts.records[receiver.receipt].owner, place: receiver.place,
-                session: receiver.session, position: position, clientIdentifier: $0)
+                session: receiver.session, position: position, clientID: $0)
         }
     }
 
@@ -188,7 +188,7 @@ extension Shard {
     /// before it noted the end of the session.
     mutating func restoreReceiver(_ stored: StoredReceiver, _ end: ReceiverEnd) {
         guard let receipt = features.receipts.restored(stored.receipt) else { return }
-        let client = stored.clientIdentifier.withUnsafeBytes { CompactBytes($0, pool: pool) }
+        let client = stored.clientID.withUnsafeBytes { CompactBytes($0, pool: pool) }
         if end.outcome != ReceiverOutcome.open.rawValue {
             let place = features.receipts.add(receipt, session: stored.session, client: client)
             features.receipts.restore(end, of: place)

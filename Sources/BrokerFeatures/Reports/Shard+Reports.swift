@@ -19,7 +19,7 @@ extension Shard {
         guard context.limits.reportBytes > 0, topic.count > prefix.count, topic.starts(with: prefix)
         else { return }
         let named = UnsafeRawBufferPointer(rebasing: topic[prefix.count...])
-        guard sessions[session].clientIdentifier.equals(named) else {
+        guard sessions[session].clientID.equals(named) else {
             features.reports.count(.foreign)
             return
         }
@@ -55,7 +55,7 @@ extension Shard {
     mutating func countLoss(of connection: Connection, _ reason: CloseReason) {
         guard connection.machine.isOpen, let cause = reason.lossCause else { return }
         let silence = context.now.milliseconds(since: connection.keepAlive.lastPacket)
-        sessions[connection.session].clientIdentifier.withBytes {
+        sessions[connection.session].clientID.withBytes {
             features.reports.connectionLost(cause, of: $0, silentMilliseconds: silence)
         }
     }

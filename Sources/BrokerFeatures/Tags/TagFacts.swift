@@ -2,11 +2,11 @@ import Store
 
 /// A tag of a client.
 struct StoredTag: Hashable, Sendable {
-    var clientIdentifier: [UInt8]
+    var clientID: [UInt8]
     var tag: [UInt8]
 
-    init(clientIdentifier: [UInt8], tag: [UInt8]) {
-        self.clientIdentifier = clientIdentifier
+    init(clientID: [UInt8], tag: [UInt8]) {
+        self.clientID = clientID
         self.tag = tag
     }
 }
@@ -14,11 +14,11 @@ struct StoredTag: Hashable, Sendable {
 /// Key: the client identifier behind its length, then the tag. There is no value.
 extension WriteBatch {
     mutating func tag(
-        _ tag: UnsafeRawBufferPointer, of clientIdentifier: UnsafeRawBufferPointer, isSet: Bool
+        _ tag: UnsafeRawBufferPointer, of clientID: UnsafeRawBufferPointer, isSet: Bool
     ) {
-        let owner = FactOwner(clientIdentifier)
+        let owner = FactOwner(clientID)
         let key: (inout FactBytes) -> Void = {
-            $0.putText(clientIdentifier)
+            $0.putText(clientID)
             $0.putRest(tag)
         }
         if isSet {
@@ -32,6 +32,6 @@ extension WriteBatch {
 extension StoredTag {
     init(_ fact: StoredFact) throws(DamagedFact) {
         var key = FactReader(fact.key)
-        self.init(clientIdentifier: try key.text(), tag: key.rest())
+        self.init(clientID: try key.text(), tag: key.rest())
     }
 }

@@ -2,7 +2,7 @@ import Store
 
 /// A phone that can be woken, registered under a client identifier.
 struct StoredDevice: Hashable, Sendable {
-    var clientIdentifier: [UInt8]
+    var clientID: [UInt8]
     /// The user whose sessions it is woken for; `nil` for any.
     var userName: [UInt8]?
     var token: [UInt8]
@@ -36,11 +36,11 @@ struct StoredDevice: Hashable, Sendable {
     }
 
     init(
-        clientIdentifier: [UInt8], userName: [UInt8]?, token: [UInt8], bundle: [UInt8],
+        clientID: [UInt8], userName: [UInt8]?, token: [UInt8], bundle: [UInt8],
         kind: UInt8, environment: UInt8, registeredMs: Int64, isSetAside: Bool,
         woken: Woken = Woken()
     ) {
-        self.clientIdentifier = clientIdentifier
+        self.clientID = clientID
         self.userName = userName
         self.token = token
         self.bundle = bundle
@@ -57,9 +57,9 @@ struct StoredDevice: Hashable, Sendable {
 extension WriteBatch {
     /// A new device has woken nobody, whatever ``StoredDevice/woken`` is.
     mutating func device(_ device: StoredDevice) {
-        let owner = FactOwner(device.clientIdentifier)
+        let owner = FactOwner(device.clientID)
         fact(.device, of: owner) {
-            $0.putRest(device.clientIdentifier)
+            $0.putRest(device.clientID)
         } value: {
             $0.put(device.userName != nil)
             $0.putText(device.userName ?? [])
@@ -70,20 +70,20 @@ extension WriteBatch {
             $0.put(device.registeredMs)
             $0.put(device.isSetAside)
         }
-        factRemoved(.woken, of: owner) { $0.putRest(device.clientIdentifier) }
+        factRemoved(.woken, of: owner) { $0.putRest(device.clientID) }
     }
 
-    mutating func deviceRemoved(of clientIdentifier: UnsafeRawBufferPointer) {
-        let owner = FactOwner(clientIdentifier)
-        factRemoved(.device, of: owner) { $0.putRest(clientIdentifier) }
-        factRemoved(.woken, of: owner) { $0.putRest(clientIdentifier) }
+    mutating func deviceRemoved(of clientID: UnsafeRawBufferPointer) {
+        let owner = FactOwner(clientID)
+        factRemoved(.device, of: owner) { $0.putRest(clientID) }
+        factRemoved(.woken, of: owner) { $0.putRest(clientID) }
     }
 
     mutating func woken(
-        _ clientIdentifier: UnsafeRawBufferPointer, _ woken: StoredDevice.Woken
+        _ clientID: UnsafeRawBufferPointer, _ woken: StoredDevice.Woken
     ) {
-        fact(.woken, of: FactOwner(clientIdentifier)) {
-            $0.putRest(clientIdentifier)
+        fact(.woken, of: FactOwner(clientID)) {
+            $0.putRest(clientID)
         } value: {
             $0.put(woken.session)
             $0.put(woken.position)
@@ -99,7 +99,7 @@ extension StoredDevice {
         let hasUserName = try value.flag()
         let userName = try value.text()
         self.init(
-            clientIdentifier: [UInt8](fact.key), userName: hasUserName ? userName : nil,
+            clientID: [UInt8](fact.key), userName: hasUserName ? userName : nil,
             token: try value.text(), bundle: try value.text(), kind: try value.byte(),
             environment: try value.byte(), registeredMs: try value.time(),
             isSetAside: try value.flag())

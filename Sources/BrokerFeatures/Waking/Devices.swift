@@ -115,7 +115,7 @@ struct Devices: ~Copyable {
 
     /// Bytes that a device counts.
     static func bytes(of device: StoredDevice) -> Int {
-        recordBytes + device.clientIdentifier.count + (device.userName?.count ?? 0)
+        recordBytes + device.clientID.count + (device.userName?.count ?? 0)
             + device.token.count
     }
 
@@ -127,13 +127,13 @@ struct Devices: ~Copyable {
         generation = generation == UInt32.max >> 8 ? 1 : generation + 1
         let place = records.insert(
             Record(
-                identifier: compact(device.clientIdentifier, pool),
+                identifier: compact(device.clientID, pool),
                 user: compact(device.userName ?? [], pool), token: compact(device.token, pool),
                 registeredMs: device.registeredMs, bundle: use(bundle: device.bundle, pool),
                 generation: generation, kind: kind, environment: environment,
                 hasUser: device.userName != nil, isSetAside: device.isSetAside,
                 woken: device.woken))
-        byIdentifier.insert(device.clientIdentifier.withUnsafeBytes { hash($0) }, place)
+        byIdentifier.insert(device.clientID.withUnsafeBytes { hash($0) }, place)
         byToken.insert(device.token.withUnsafeBytes { hash($0) }, place)
         bytes += Self.bytes(of: device)
         return place
@@ -203,7 +203,7 @@ struct Devices: ~Copyable {
     func stored(_ place: UInt32) -> StoredDevice {
         let record = records[place]
         return StoredDevice(
-            clientIdentifier: record.identifier.array,
+            clientID: record.identifier.array,
             userName: record.hasUser ? record.user.array : nil, token: record.token.array,
             bundle: bundles[record.bundle].text.array, kind: record.kind.rawValue,
             environment: record.environment.rawValue, registeredMs: record.registeredMs,
@@ -225,7 +225,7 @@ struct Devices: ~Copyable {
         return index == noIndex ? nil : reasons[Int(index)]
     }
 
-    func clientIdentifier(of place: UInt32) -> String {
+    func clientID(of place: UInt32) -> String {
         String(decoding: records[place].identifier.array, as: UTF8.self)
     }
 }

@@ -12,7 +12,7 @@ extension Shard {
     /// Registers the device of a session's client, or forgets it if the payload is empty.
     mutating func takeRegistration(_ payload: UnsafeRawBufferPointer, from session: UInt32) {
         context.budget.spend(WorkBudget.registration)
-        let client = sessions[session].clientIdentifier
+        let client = sessions[session].clientID
         guard payload.count > 0 else {
             if let device = client.withBytes({ features.devices.find($0) }) { forgetDevice(device) }
             return
@@ -21,16 +21,16 @@ extension Shard {
             features.wakeCounters.malformed += 1
             context.notices.appendBounded(
                 .deviceRefused(
-                    clientIdentifier: client.array, .malformed(bytes: payload.count)))
+                    clientID: client.array, .malformed(bytes: payload.count)))
             return
         }
         let device = StoredDevice(
-            clientIdentifier: client.array, userName: sessions[session].claimedUserName,
+            clientID: client.array, userName: sessions[session].claimedUserName,
             token: [UInt8](registration.token), bundle: [UInt8](registration.bundle),
             kind: registration.kind.rawValue, environment: registration.environment.rawValue,
             registeredMs: context.wallClockMs, isSetAside: false)
         guard !register(device) else { return }
-        context.notices.appendBounded(.deviceRefused(clientIdentifier: client.array, .noRoom))
+        context.notices.appendBounded(.deviceRefused(clientID: client.array, .noRoom))
     }
 
     // MARK: Over HTTP
@@ -49,7 +49,7 @@ extension Shard {
             return
         }
         let stored = StoredDevice(
-            clientIdentifier: Array(clientID.utf8),
+            clientID: Array(clientID.utf8),
             userName: device.userName.map { Array($0.utf8) },
             token: device.token, bundle: Array(device.bundle.utf8), kind: device.kind.rawValue,
             environment: device.environment.rawValue, registeredMs: context.wallClockMs,
@@ -102,7 +102,7 @@ extension Shard {
             case .sent: .sent
             }
         return DeviceDetail(
-            clientID: features.devices.clientIdentifier(of: place),
+            clientID: features.devices.clientID(of: place),
             device: features.devices.device(place),
             wake: state,
             waiting: record.owed == noIndex ? 0 : Int(features.wakes[record.owed].count),
@@ -116,7 +116,7 @@ extension Shard {
     /// Registers a device in place of the client's earlier one; false when there is no room for it.
     /// The caller ends the group of records.
     private mutating func register(_ device: StoredDevice) -> Bool {
-        let existing = device.clientIdentifier.withUnsafeBytes { features.devices.find($0) }
+        let existing = device.clientID.withUnsafeBytes { features.devices.find($0) }
         let former = existing.map { features.devices.stored($0) }
         let freed = former.map { Devices.bytes(of: $0) } ?? 0
         guard
@@ -156,7 +156,7 @@ extension Shard {
 
     /// Notes whether a session's client has a device that is woken for it.
     mutating func setDevice(of session: UInt32) {
-        let device = sessions[session].clientIdentifier.withBytes { features.devices.find($0) }
+        let device = sessions[session].clientID.withBytes { features.devices.find($0) }
         sessions[session].isWatched =
             device.map { features.devices.serves($0, userName: sessions[session].ownerName) }
             ?? false
@@ -165,7 +165,7 @@ extension Shard {
     /// The device that is woken for a session; `nil` without one.
     func device(for session: UInt32) -> UInt32? {
         guard sessions[session].isWatched else { return nil }
-        return sessions[session].clientIdentifier.withBytes { features.devices.find($0) }
+        return sessions[session].clientID.withBytes { features.devices.find($0) }
     }
 
     /// The session for which a device is woken; `nil` without one.

@@ -136,7 +136,7 @@ extension Shard {
         let rule = owed.rule.flatMap { features.wakeRules[$0] }
         var wake = Wake(
             handOut: handOut(of: place),
-            clientID: features.devices.clientIdentifier(of: owed.device), device: device,
+            clientID: features.devices.clientID(of: owed.device), device: device,
             kind: owed.kind,
             rule: rule,
             topic: String(decoding: owed.topic.array, as: UTF8.self),
@@ -186,13 +186,13 @@ extension Shard {
         case .gone:
             context.notices.appendBounded(
                 .deviceGone(
-                    clientIdentifier: features.devices[device].identifier.array,
+                    clientID: features.devices[device].identifier.array,
                     reason: answer.reason))
             forgetDevice(device)
         case .badDevice:
             context.notices.appendBounded(
                 .deviceSetAside(
-                    clientIdentifier: features.devices[device].identifier.array,
+                    clientID: features.devices[device].identifier.array,
                     reason: answer.reason))
             setAside(device)
         case .later(let milliseconds): retry(wake, milliseconds: milliseconds)

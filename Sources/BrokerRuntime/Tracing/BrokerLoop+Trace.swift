@@ -70,7 +70,7 @@ extension BrokerLoop {
                 bytes.bytes, at: 0, maximumSize: bytes.count),
             case .connect(let connect)? = try? PacketDecoder.decode(frame, bytes.bytes)
         else { return nil }
-        return [UInt8](bytes[connect.clientIdentifier])
+        return [UInt8](bytes[connect.clientID])
     }
 
     /// Tells traces of output before it is sent.

@@ -49,7 +49,7 @@ struct PacketText {
         case .connect(let connect):
             text =
                 "CONNECT \(connect.version == .v3_1 ? "3.1" : "3.1.1"), client "
-                + string(connect.clientIdentifier)
+                + string(connect.clientID)
                 + ", \(connect.cleanSession ? "clean" : "persistent") session, keep alive "
                 + "\(connect.keepAlive) s"
             if let userName = connect.userName { text += ", user \(string(userName))" }

@@ -4,12 +4,12 @@ package struct CommandLineOverrides: Sendable, Equatable {
     /// All values of `--port`, which set the number of listeners. Each takes the address of the
     /// configured listener in its place, further ones that of the first.
     package var ports: [String] = []
-    /// `--data-dir`
+    /// `--data-directory`
     package var dataDirectory: String?
-    /// `--max-inflight`
+    /// `--max-in-flight`
     package var maxInFlight: String?
-    /// `--max-packet-size`, in bytes or with a unit
-    package var maxPacketSize: String?
+    /// `--max-packet`, in bytes or with a unit
+    package var maxPacket: String?
     /// `--password-file`
     package var passwordFile: String?
     /// `--acl-file`
@@ -18,14 +18,14 @@ package struct CommandLineOverrides: Sendable, Equatable {
     package var allowAnonymous: Bool?
     /// `--connect-timeout`, with its unit
     package var connectTimeout: String?
-    /// `--queue-limit`, in messages
-    package var queueLimit: String?
+    /// `--queue-messages`, in messages
+    package var queueMessages: String?
     /// `--durability`
     package var durability: String?
     /// `--admin-port`
     package var adminPort: String?
-    /// `--log-level`
-    package var logLevel: String?
+    /// `--logging-level`
+    package var loggingLevel: String?
 
     package init() {}
 }
@@ -59,16 +59,16 @@ extension CommandLineOverrides {
 
     private var singleValues: [(flag: String, text: String?)] {
         [
-            ("--data-dir", dataDirectory),
-            ("--max-inflight", maxInFlight),
-            ("--max-packet-size", maxPacketSize),
+            ("--data-directory", dataDirectory),
+            ("--max-in-flight", maxInFlight),
+            ("--max-packet", maxPacket),
             ("--password-file", passwordFile),
             ("--acl-file", aclFile),
             ("--connect-timeout", connectTimeout),
-            ("--queue-limit", queueLimit),
+            ("--queue-messages", queueMessages),
             ("--durability", durability),
             ("--admin-port", adminPort),
-            ("--log-level", logLevel),
+            ("--logging-level", loggingLevel),
         ]
     }
 

@@ -3,13 +3,13 @@ extension Setting {
     static let all: [Setting] =
         listenerSettings + topSettings + authSettings + httpLoginSettings + adminSettings
         + limitSettings + lockoutSettings + loggingSettings + orderSettings + receiptSettings
-        + webhookSettings + pushSettings
+        + webhookSettings + wakeSettings
 
     static let maximumListeners = 64
 
     private static let topSettings: [Setting] = [
         .single(
-            "data_directory", \.dataDirectory, .path("a folder"), flag: "--data-dir",
+            "data_directory", \.dataDirectory, .path("a folder"), flag: "--data-directory",
             "Folder that belongs to one running broker; it is created with mode 0700."),
         .single(
             "password_file", \.passwordFile, ValueFormat.path("a password file").orUnset(),
@@ -99,10 +99,10 @@ extension Setting {
         ),
         .single(
             "limits.max_packet", \.limits.maxPacketBytes, .size(64...maximumPacketBytes),
-            flag: "--max-packet-size",
+            flag: "--max-packet",
             "Any later packet, header and payload; a longer one closes the connection."),
         .single(
-            "limits.max_client_identifier", \.limits.maxClientIdentifierBytes, .size(23...65_536),
+            "limits.max_client_identifier", \.limits.maxClientIDBytes, .size(23...65_536),
             "A client identifier; a client with a longer one is refused with 0x02, unless it has a session already."
         ),
         .single(
@@ -122,7 +122,7 @@ extension Setting {
         ),
         .single(
             "limits.max_in_flight", \.limits.maxInFlight, .number(1...65_535),
-            flag: "--max-inflight",
+            flag: "--max-in-flight",
             "QoS 1 and 2 messages sent to one client and not yet acknowledged; further ones wait in order."
         ),
         .single(
@@ -140,7 +140,7 @@ extension Setting {
             "The same, counted in bytes."),
         .single(
             "limits.queue_messages", \.limits.queueMessages, .number(1...65_000),
-            flag: "--queue-limit",
+            flag: "--queue-messages",
             "Messages that wait for one offline client; for a connected, slow one up to 60,000 may wait."
         ),
         .single(
@@ -261,7 +261,7 @@ extension Setting {
 
     private static let loggingSettings: [Setting] = [
         .single(
-            "logging.level", \.logging.level, .word(noun: "a log level"), flag: "--log-level",
+            "logging.level", \.logging.level, .word(noun: "a log level"), flag: "--logging-level",
             "The least important events that are logged."),
         .single(
             "logging.connections", \.logging.connections, .word(noun: "a log level"),

@@ -36,7 +36,7 @@ struct Setting: Sendable {
 
     private static let lists: Set<String> = [
         "listeners[].tls.certificate", "listeners[].tls.key", "listeners[].proxy_from",
-        "listeners[].websocket.origins", "receipts.topics", "push.rules", "auth.sources",
+        "listeners[].websocket.origins", "receipts.topics", "wakes.rules", "auth.sources",
         "auth.jwt.audience",
     ]
 
@@ -45,14 +45,14 @@ struct Setting: Sendable {
 
     /// True when a reload applies a new value; other keys wait for the next start.
     var isReloadable: Bool {
-        pattern == "logging.level" || Self.pushKeysOfTheShard.contains(pattern)
+        pattern == "logging.level" || Self.wakeKeysOfTheShard.contains(pattern)
             || Self.tokenKeys.contains(pattern) || Self.reloadableHTTPLoginKeys.contains(pattern)
             || pattern.hasPrefix("limits.") && !Self.limitsOfTheStart.contains(pattern)
     }
 
-    /// Keys of the `push` section that are limits of the data plane.
-    private static let pushKeysOfTheShard: Set<String> = [
-        "push.rules", "push.merge", "push.reconnect_window", "push.unanswered",
+    /// Keys of the `wakes` section that are limits of the data plane.
+    private static let wakeKeysOfTheShard: Set<String> = [
+        "wakes.rules", "wakes.merge", "wakes.reconnect_window", "wakes.unanswered",
     ]
 
     /// Keys of the `auth` section that say what a token must be.

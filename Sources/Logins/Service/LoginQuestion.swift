@@ -6,7 +6,7 @@ import RequestText
 package struct LoginQuestion: Sendable {
     /// As CONNECT names it.
     package var userName: [UInt8]
-    package var clientIdentifier: [UInt8]
+    package var clientID: [UInt8]
     package var password: [UInt8]
     /// The user name that the client's certificate proves, in UTF-8; `nil` for none.
     package var certificateName: [UInt8]?
@@ -14,11 +14,11 @@ package struct LoginQuestion: Sendable {
     package var address: String
 
     package init(
-        userName: [UInt8], clientIdentifier: [UInt8], password: [UInt8],
+        userName: [UInt8], clientID: [UInt8], password: [UInt8],
         certificateName: [UInt8]? = nil, address: String
     ) {
         self.userName = userName
-        self.clientIdentifier = clientIdentifier
+        self.clientID = clientID
         self.password = password
         self.certificateName = certificateName
         self.address = address
@@ -35,7 +35,7 @@ package struct LoginQuestion: Sendable {
             body.string(utf8: value)
         }
         add("user_name", userName)
-        add("client_id", clientIdentifier)
+        add("client_id", clientID)
         if String(validating: password, as: UTF8.self) != nil {
             add("password", password)
         } else {
@@ -51,7 +51,7 @@ package struct LoginQuestion: Sendable {
     /// memory finds a password by trying likely ones elsewhere.
     package func digest(_ key: [UInt8]) -> SHA256Digest {
         var message = key
-        var parts = [userName, clientIdentifier, password, Array(address.utf8)]
+        var parts = [userName, clientID, password, Array(address.utf8)]
         if let certificateName { parts.append(certificateName) }
         for part in parts {
             // With its length, so that no two questions have the same bytes.

@@ -103,7 +103,7 @@ struct AclCheckCommand: OperatorCommand {
             (userName ?? []).withUnsafeBytes { name in
                 asked.withUnsafeBytes { topic in
                     let subject = AccessSubject(
-                        userName: userName == nil ? nil : name, clientIdentifier: client)
+                        userName: userName == nil ? nil : name, clientID: client)
                     switch action {
                     case .subscribe:
                         return rules.decideSubscription(

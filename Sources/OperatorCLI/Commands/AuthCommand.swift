@@ -191,7 +191,7 @@ struct AuthCheckCommand: OperatorCommand {
             throw CommandFailure(.localFile, error.description)
         }
         let question = LoginQuestion(
-            userName: userName, clientIdentifier: Array(client.utf8), password: password,
+            userName: userName, clientID: Array(client.utf8), password: password,
             certificateName: certificateName.map { Array($0.utf8) }, address: address)
         let now = UTCTime.now().unixSeconds
         switch await settings.askOnce(question, files, wallClock: now) {

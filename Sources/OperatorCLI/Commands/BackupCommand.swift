@@ -10,7 +10,7 @@ struct BackupCommand: OperatorCommand {
         discussion: """
             The broker itself writes the copy, so the folder is one of its machine; it is made, \
             or must be empty and closed to others. What was acknowledged before the command is in \
-            it. A broker starts on it with --data-dir. Passwords, certificates and tokens are \
+            it. A broker starts on it with --data-directory. Passwords, certificates and tokens are \
             files of their own, and not in it.
             """)
 

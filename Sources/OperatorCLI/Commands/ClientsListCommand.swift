@@ -5,13 +5,13 @@ import PlainText
 struct ClientsListCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List clients, connected or away.")
+        abstract: "List clients, connected or offline.")
 
     @Flag(help: "Only clients that are connected.")
     var connected = false
 
-    @Flag(help: "Only sessions whose client is away.")
-    var away = false
+    @Flag(help: "Only sessions whose client is offline.")
+    var offline = false
 
     @Option(
         help: ArgumentHelp(
@@ -34,7 +34,7 @@ struct ClientsListCommand: OperatorCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Only clients that have been connected or away for longer, such as 2h.",
+            "Only clients that have been connected or offline for longer, such as 2h.",
             valueName: "time"),
         transform: { try SpanArgument.parse($0, option: "--longer-than", upToDays: 36_500) })
     var longerThan: SpanArgument?
@@ -48,7 +48,7 @@ struct ClientsListCommand: OperatorCommand {
     @Option(
         help: ArgumentHelp(
             """
-            What comes first: client-id, since (the longest connected or away), queued, \
+            What comes first: client-id, since (the longest connected or offline), queued, \
             queued-bytes, in-flight, dropped or subscriptions (the most).
             """, valueName: "order"),
         transform: ClientOrderArgument.parse)
@@ -64,8 +64,8 @@ struct ClientsListCommand: OperatorCommand {
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
-        if connected && away {
-            throw ValidationError("Give either --connected or --away: no client is both.")
+        if connected && offline {
+            throw ValidationError("Give either --connected or --offline: no client is both.")
         }
         if names && output.json { throw ValidationError("Give either --names or --json.") }
         guard ["3.1", "3.1.1", nil].contains(protocolVersion) else {
@@ -78,7 +78,7 @@ struct ClientsListCommand: OperatorCommand {
 
     func run(in context: CommandContext) async throws(CommandFailure) {
         let query = ClientQuery(
-            connected: connected ? true : away ? false : nil, prefix: prefix, userName: user,
+            connected: connected ? true : offline ? false : nil, prefix: prefix, userName: user,
             address: address, protocolVersion: protocolVersion,
             beforeMs: longerThan.map { max(0, context.now() - $0.seconds * 1_000) },
             fromMs: within.map { max(0, context.now() - $0.seconds * 1_000) },
@@ -122,7 +122,7 @@ struct ClientsListCommand: OperatorCommand {
             table.append([
                 client.clientID,
                 client.userName ?? Wording.absent,
-                client.connected ? "connected" : "away",
+                client.connected ? "connected" : "offline",
                 Wording.age(of: client.sinceMs, now: now),
                 client.address ?? Wording.absent,
                 client.protocolVersion,

@@ -40,7 +40,7 @@ struct ClientsShowCommand: OperatorCommand {
         var list = FieldList()
         list.add("client", client.clientID)
         list.add("user", client.userName ?? Wording.absent)
-        list.add("state", client.connected ? "connected" : "away")
+        list.add("state", client.connected ? "connected" : "offline")
         list.add("since", Wording.moment(client.sinceMs, now: now))
         if let address = client.address { list.add("address", address) }
         list.add("MQTT", client.protocolVersion)

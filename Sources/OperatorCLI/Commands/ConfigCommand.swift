@@ -72,7 +72,7 @@ struct ConfigCheckCommand: OperatorCommand {
         }
         let webhooks = [
             WebhookSettings(configuration.webhook),
-            WebhookSettings(configuration.push.webhook, section: "push.webhook"),
+            WebhookSettings(configuration.wakes.webhook, section: "wakes.webhook"),
         ]
         for settings in webhooks.compactMap({ $0 }) {
             _ = refusals.collect { () throws(WebhookFiles.Unusable) in

@@ -46,7 +46,7 @@ struct ConnectionOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The broker's data directory (default: data).", valueName: "folder"),
         completion: .directory)
-    var dataDir: String?
+    var dataDirectory: String?
 
     @Option(
         help: ArgumentHelp(
@@ -176,7 +176,7 @@ extension ConnectionOptions {
 
     /// The broker's data directory, if it is on this machine.
     func dataDirectory(_ environment: [String: String]) throws(CommandFailure) -> String {
-        if let dataDir { return dataDir }
+        if let dataDirectory { return dataDirectory }
         return try LocalConfiguration.load(config: config, environment).dataDirectory
     }
 }

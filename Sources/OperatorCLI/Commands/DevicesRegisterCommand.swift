@@ -19,7 +19,7 @@ struct DevicesRegisterCommand: OperatorCommand {
     @Flag(help: "The token is of Apple's sandbox: Xcode installed the app.")
     var sandbox = false
 
-    @Flag(help: "The device is woken by push.webhook.")
+    @Flag(help: "The device is woken by wakes.webhook.")
     var webhook = false
 
     @Option(help: ArgumentHelp("Wake it for sessions of this user only.", valueName: "user"))

@@ -29,7 +29,7 @@ struct DevicesStatusCommand: OperatorCommand {
         list.add("wakes", Wording.counts(status.wakes))
         list.startGroup()
         guard let apns = status.apns else {
-            list.add("Apple", "off (push.apns)")
+            list.add("Apple", "off (wakes.apns)")
             return text(list, status.webhook, now)
         }
         if let pause = apns.pause {
@@ -56,7 +56,7 @@ struct DevicesStatusCommand: OperatorCommand {
         var list = list
         list.startGroup()
         guard let webhook else {
-            list.add("webhook", "off (push.webhook)")
+            list.add("webhook", "off (wakes.webhook)")
             return list.rendered()
         }
         list.add("webhook", webhook.failure.map { "failing: \($0)" } ?? "working")

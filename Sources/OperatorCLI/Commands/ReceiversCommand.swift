@@ -68,7 +68,7 @@ struct ReceiversCommand: OperatorCommand {
         switch outcome {
         case .sent: "sent"
         case .queued: "kept until it comes back"
-        case .lost: qos == 0 ? "lost: away, and QoS 0 is not kept" : "lost: away"
+        case .lost: qos == 0 ? "lost: offline, and QoS 0 is not kept" : "lost: offline"
         }
     }
 }

@@ -15,7 +15,7 @@ struct StoreCheckCommand: OperatorCommand {
     @Option(
         help: ArgumentHelp("The broker's data directory (default: data).", valueName: "folder"),
         completion: .directory)
-    var dataDir: String?
+    var dataDirectory: String?
 
     @Option(
         help: ArgumentHelp(
@@ -34,8 +34,8 @@ struct StoreCheckCommand: OperatorCommand {
 
     func run(in context: CommandContext) async throws(CommandFailure) {
         let directory =
-            if let dataDir {
-                dataDir
+            if let dataDirectory {
+                dataDirectory
             } else {
                 try LocalConfiguration.load(config: config, context.environment).dataDirectory
             }

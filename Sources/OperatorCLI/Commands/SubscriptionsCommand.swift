@@ -47,7 +47,7 @@ struct SubscriptionsCommand: OperatorCommand {
         for one in subscriptions {
             table.append([
                 one.clientID, one.userName ?? Wording.absent,
-                one.connected ? "connected" : "away", "\(one.qos)", one.filter,
+                one.connected ? "connected" : "offline", "\(one.qos)", one.filter,
             ])
         }
         return table.rendered(width: width)

@@ -26,7 +26,7 @@ struct TokenFileOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The broker's data directory (default: data).", valueName: "folder"),
         completion: .directory)
-    var dataDir: String?
+    var dataDirectory: String?
 
     @Option(
         help: ArgumentHelp(
@@ -37,14 +37,14 @@ struct TokenFileOptions: ParsableArguments {
 
     func validate() throws {
         if tokensFile?.isEmpty == true { throw ValidationError("--tokens-file is empty.") }
-        if tokensFile != nil && dataDir != nil {
-            throw ValidationError("Give either --tokens-file or --data-dir: they name one file.")
+        if tokensFile != nil && dataDirectory != nil {
+            throw ValidationError("Give either --tokens-file or --data-directory: they name one file.")
         }
     }
 
     func path(_ environment: [String: String]) throws(CommandFailure) -> String {
         if let tokensFile { return tokensFile }
-        if let dataDir { return "\(dataDir)/\(TokenFile.defaultName)" }
+        if let dataDirectory { return "\(dataDirectory)/\(TokenFile.defaultName)" }
         let settings = try LocalConfiguration.load(config: config, environment)
         return settings.admin.tokensFile ?? "\(settings.dataDirectory)/\(TokenFile.defaultName)"
     }

@@ -176,7 +176,7 @@ struct TopFrame {
         for client in clients {
             table.append([
                 client.clientID, client.userName ?? Wording.absent,
-                client.connected ? "connected" : "away",
+                client.connected ? "connected" : "offline",
                 Wording.age(of: client.sinceMs, now: atMs), client.address ?? Wording.absent,
                 "\(client.subscriptions)", "\(client.inFlight)", "\(client.queued)",
                 Wording.bytes(client.queuedBytes), "\(client.dropped)",

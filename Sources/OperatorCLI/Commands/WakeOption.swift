@@ -7,7 +7,7 @@ struct WakeOption: ParsableArguments {
         name: .customLong("wake"),
         help: ArgumentHelp(
             """
-            Whether it wakes phones: alert, background or none (default: as push.rules say).
+            Whether it wakes phones: alert, background or none (default: as wakes.rules say).
             """, valueName: "kind"))
     var kind: String?
 

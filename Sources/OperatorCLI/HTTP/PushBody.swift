@@ -19,7 +19,7 @@ struct PushBody: Encodable, Sendable {
         let expiresInSeconds: Int64?
         /// `nil` leaves it to the broker.
         let receipts: Bool?
-        /// `nil` leaves it to `push.rules`.
+        /// `nil` leaves it to `wakes.rules`.
         let wake: String?
 
         enum CodingKeys: String, CodingKey {

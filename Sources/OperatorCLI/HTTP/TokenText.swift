@@ -38,7 +38,7 @@ enum TokenText {
                 """
                 cannot read the token file "\(VisibleText.escaped(path))": \
                 \(SystemError.reason(for: error.code)). Name the broker's data \
-                directory with --data-dir or --config, the file with --token-file, or set \
+                directory with --data-directory or --config, the file with --token-file, or set \
                 \(AdminTokenPlace.variable). A broker writes \(AdminTokenPlace.fileName) into its data \
                 directory when it starts for the first time without that variable.
                 """)

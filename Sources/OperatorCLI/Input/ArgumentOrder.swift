@@ -3,7 +3,7 @@
 enum ArgumentOrder {
     private static let valued: Set<String> = [
         "--url", "--socket", "--ca-file", "--client-certificate", "--client-key", "--token-file",
-        "--data-dir", "--config", "--timeout",
+        "--data-directory", "--config", "--timeout",
     ]
     private static let flags: Set<String> = ["--json"]
 

@@ -12,7 +12,7 @@ extension Database {
         while try row.next() {
             body(
                 StoredSession(
-                    number: row.number(0), clientIdentifier: row.bytes(1),
+                    number: row.number(0), clientID: row.bytes(1),
                     userName: row.isNull(2) ? nil : row.bytes(2), isAttached: row.flag(3),
                     detachedSinceMs: row.integer(4), horizon: row.number(5), end: row.number(6),
                     waitingMessages: Int(row.integer(7)), waitingBytes: Int(row.integer(8)),

@@ -93,7 +93,7 @@ let schemaVersion1 = """
         SELECT number, json_quote(CAST(client_identifier AS TEXT)) AS client,
             json_quote(CAST(user_name AS TEXT)) AS user,
             CASE attached WHEN 1 THEN 'connected'
-                ELSE 'away since ' || datetime(since_ms / 1000, 'unixepoch') END AS state,
+                ELSE 'offline since ' || datetime(since_ms / 1000, 'unixepoch') END AS state,
             horizon, end, waiting_messages, waiting_bytes
         FROM sessions;
     CREATE VIEW subscription_list AS

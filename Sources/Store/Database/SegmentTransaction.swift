@@ -53,7 +53,7 @@ struct SegmentTransaction {
     private func writeSessions() throws(StoreFailure) {
         for session in changes.newSessions {
             try database.writer.insertSession.run(
-                session.number, session.clientIdentifier, session.userName)
+                session.number, session.clientID, session.userName)
         }
         for state in changes.sessionStates {
             try database.writer.updateSession.run(

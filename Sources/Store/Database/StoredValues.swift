@@ -1,7 +1,7 @@
 /// A session as the store has it. Its bytes are valid only during the call that hands it over.
 public struct StoredSession {
     public let number: UInt64
-    public let clientIdentifier: UnsafeRawBufferPointer
+    public let clientID: UnsafeRawBufferPointer
     /// `nil` when the client gave no user name.
     public let userName: UnsafeRawBufferPointer?
     /// True when the client was connected, as far as the store knows.

@@ -24,7 +24,7 @@ extension DurableStore {
                 cure: """
                     Start on a backup. To start without the sessions, queues and retained messages \
                     that it held, keeping its files, run first: \
-                    hermesctl store accept-loss --data-dir '\(VisibleText.escaped(directory))'
+                    hermesctl store accept-loss --data-directory '\(VisibleText.escaped(directory))'
                     """)
         }
     }

@@ -50,7 +50,7 @@ extension JournalOverlay {
         case .session(let number, let identifier, let userName):
             lastSession = max(lastSession, number)
             delta(of: number).newSession = SegmentChanges.NewSession(
-                number: number, clientIdentifier: Self.array(identifier, bytes),
+                number: number, clientID: Self.array(identifier, bytes),
                 userName: userName.map { Self.array($0, bytes) })
         case .sessionRemoved(let number): removeSession(number)
         case .sessionEnded(let number): endSession(number)

@@ -44,11 +44,11 @@ extension RecoveredJournal {
         for index in known {
             let change = overlay.change(at: index)
             guard let new = change.newSession, !change.isRemoved else { continue }
-            new.clientIdentifier.withUnsafeBytes { identifier in
+            new.clientID.withUnsafeBytes { identifier in
                 let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
                 (new.userName ?? []).withUnsafeBytes { userName in
                     let stored = StoredSession(
-                        number: change.number, clientIdentifier: identifier,
+                        number: change.number, clientID: identifier,
                         userName: new.userName.map { $0.isEmpty ? nothing : userName },
                         isAttached: false, detachedSinceMs: 0, horizon: 0, end: 0,
                         waitingMessages: 0, waitingBytes: 0, holdsShared: false,
@@ -74,7 +74,7 @@ extension RecoveredJournal {
         let left = max(0, rows - Int(clamping: finished))
         let leftBytes = rows == 0 ? 0 : stored.waitingBytes / rows * left
         return StoredSession(
-            number: stored.number, clientIdentifier: stored.clientIdentifier,
+            number: stored.number, clientID: stored.clientID,
             userName: stored.userName, isAttached: change.isAttached ?? stored.isAttached,
             detachedSinceMs: change.detachedSinceMs ?? stored.detachedSinceMs,
             horizon: change.horizon ?? stored.horizon, end: change.end ?? stored.end,

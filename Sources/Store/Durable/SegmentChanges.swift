@@ -21,12 +21,12 @@ public struct SegmentChanges: Sendable {
 
     public struct NewSession: Sendable, Hashable {
         public var number: UInt64
-        public var clientIdentifier: [UInt8]
+        public var clientID: [UInt8]
         public var userName: [UInt8]?
 
-        public init(number: UInt64, clientIdentifier: [UInt8], userName: [UInt8]?) {
+        public init(number: UInt64, clientID: [UInt8], userName: [UInt8]?) {
             self.number = number
-            self.clientIdentifier = clientIdentifier
+            self.clientID = clientID
             self.userName = userName
         }
     }

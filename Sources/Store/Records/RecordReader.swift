@@ -8,7 +8,7 @@ public enum RecordView: BitwiseCopyable {
 
     /// End of a group, with its ticket.
     case commit(UInt64)
-    case session(UInt64, clientIdentifier: Bytes, userName: Bytes?)
+    case session(UInt64, clientID: Bytes, userName: Bytes?)
     case sessionRemoved(UInt64)
     case sessionEnded(UInt64)
     case attached(UInt64)
@@ -83,7 +83,7 @@ public struct RecordReader {
             let hasUserName = try flag()
             let userName = try string()
             return .session(
-                number, clientIdentifier: identifier, userName: hasUserName ? userName : nil)
+                number, clientID: identifier, userName: hasUserName ? userName : nil)
         case .sessionRemoved: return .sessionRemoved(try integer())
         case .sessionEnded: return .sessionEnded(try integer())
         case .attached: return .attached(try integer())
@@ -184,7 +184,7 @@ extension StoreRecord {
         case .commit, .former: return nil
         case .session(let number, let identifier, let userName):
             self = .session(
-                number, clientIdentifier: text(identifier), userName: userName.map(text))
+                number, clientID: text(identifier), userName: userName.map(text))
         case .sessionRemoved(let number): self = .sessionRemoved(number)
         case .sessionEnded(let number): self = .sessionEnded(number)
         case .attached(let number): self = .attached(number)

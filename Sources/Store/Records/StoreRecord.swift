@@ -3,7 +3,7 @@
 /// Sessions and messages have numbers that are never used again, unlike slab indices.
 public enum StoreRecord: Hashable, Sendable {
     /// A persistent session was created.
-    case session(UInt64, clientIdentifier: [UInt8], userName: [UInt8]?)
+    case session(UInt64, clientID: [UInt8], userName: [UInt8]?)
     /// The session was removed, with everything that belongs to it.
     case sessionRemoved(UInt64)
     /// The session has ended, and its subscriptions with it. Its queue stays until the session is

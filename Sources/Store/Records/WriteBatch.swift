@@ -62,12 +62,12 @@ public struct WriteBatch: ~Copyable {
     // MARK: Records
 
     public mutating func session(
-        _ number: UInt64, clientIdentifier: UnsafeRawBufferPointer,
+        _ number: UInt64, clientID: UnsafeRawBufferPointer,
         userName: UnsafeRawBufferPointer?
     ) {
         guard begin(.session) else { return }
         put(number)
-        put(clientIdentifier)
+        put(clientID)
         bytes.append(userName == nil ? 0 : 1)
         put(userName ?? UnsafeRawBufferPointer(start: nil, count: 0))
     }

@@ -251,7 +251,7 @@ final class FormerOwners {
             owners[fact.table, default: [:]][number] = fact.owner
         }
         try? database.forEachSession {
-            sessions[$0.number] = FactOwner($0.clientIdentifier)
+            sessions[$0.number] = FactOwner($0.clientID)
         }
         known = owners
     }
@@ -278,7 +278,7 @@ extension JournalOverlay {
     }
 
     private func formerOwner(ofSession number: UInt64) -> FactOwner {
-        if let new = change(of: number)?.newSession { return FactOwner(new.clientIdentifier) }
+        if let new = change(of: number)?.newSession { return FactOwner(new.clientID) }
         return formerOwners.owner(ofSession: number)
     }
 

@@ -59,7 +59,7 @@ final class HTTPLoginChecks: Sendable {
 
     private static func question(_ request: AuthenticationRequest) -> LoginQuestion {
         LoginQuestion(
-            userName: request.userName, clientIdentifier: request.clientIdentifier,
+            userName: request.userName, clientID: request.clientID,
             password: request.password, certificateName: request.certificateName,
             address: request.address.unmapped.hostText)
     }

@@ -37,7 +37,7 @@ struct WatchedClient {
     private static func machine(
         _ stored: StoredState, logBytes: Int, seed: UInt64
     ) -> ClientMachine {
-        var settings = ClientSettings(clientIdentifier: Array("client".utf8)) { _, payload in
+        var settings = ClientSettings(clientID: Array("client".utf8)) { _, payload in
             MessageFacts(program: payload)
         }
         settings.limits = limits

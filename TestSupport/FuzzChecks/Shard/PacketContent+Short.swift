@@ -6,7 +6,7 @@ extension PacketContent {
     var short: String {
         switch self {
         case .connect(let connect):
-            "CONNECT \(text(connect.clientIdentifier)) clean \(connect.cleanSession), keep alive "
+            "CONNECT \(text(connect.clientID)) clean \(connect.cleanSession), keep alive "
                 + "\(connect.keepAlive), user \(connect.userName.map(text) ?? "none"), will "
                 + (connect.will.map { "\(text($0.topic)) \($0.qos) retain \($0.retain)" } ?? "none")
         case .connack(let connack):

@@ -35,7 +35,7 @@ final class SessionModel {
         let isStored: Bool
     }
 
-    let clientIdentifier: [UInt8]
+    let clientID: [UInt8]
     let isPersistent: Bool
     /// The owner of the session; no other user may get it.
     let userName: [UInt8]?
@@ -79,7 +79,7 @@ final class SessionModel {
 
     /// The session that a CONNECT creates.
     init(_ connect: PacketContent.Connect) {
-        clientIdentifier = connect.clientIdentifier
+        clientID = connect.clientID
         isPersistent = !connect.cleanSession
         userName = connect.userName
     }

@@ -18,7 +18,7 @@ extension ShardHarness {
         let peer = open()
         let filter = PacketContent.Request("$share/sweeper/\(Self.sweeper)", .atMostOnce)
         let packets: [PacketContent] = [
-            .connect(PacketContent.Connect(clientIdentifier: Self.sweeper)),
+            .connect(PacketContent.Connect(clientID: Self.sweeper)),
             .subscribe(1, [filter]),
         ]
         for packet in packets {

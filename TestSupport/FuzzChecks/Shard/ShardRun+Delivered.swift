@@ -74,7 +74,7 @@ extension ShardRun {
         let isWanted = session.mayWant(publish.topic, since: publish.retain ? 0 : since)
         try CheckFailure.unless(
             isWanted,
-            "\(text(session.clientIdentifier)) asked for nothing that matches "
+            "\(text(session.clientID)) asked for nothing that matches "
                 + "\(text(publish.topic)) [MQTT-4.7.0-1]")
     }
 

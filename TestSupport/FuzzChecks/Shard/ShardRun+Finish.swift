@@ -22,27 +22,27 @@ extension ShardRun {
     private func collectOwed() throws(CheckFailure) {
         try settle()
         for index in slots.indices { try leave(index) }
-        for clientIdentifier in sessions.keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-            guard let session = sessions[clientIdentifier], session.isPersistent,
+        for clientID in sessions.keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+            guard let session = sessions[clientID], session.isPersistent,
                 !session.mayBeGone, !mayHaveExpired(session)
             else { continue }
-            trace?("\(text(clientIdentifier)) is owed \(session.owed.sorted())")
+            trace?("\(text(clientID)) is owed \(session.owed.sorted())")
             step += 1
             let peer = openIfFree(0)
-            var connect = PacketContent.Connect(clientIdentifier: "")
-            connect.clientIdentifier = clientIdentifier
+            var connect = PacketContent.Connect(clientID: "")
+            connect.clientID = clientID
             connect.cleanSession = false
             connect.userName = session.userName
             try send(0, .connect(connect))
             try settle()
             try CheckFailure.unless(
                 peer.stage == .accepted,
-                "\(text(clientIdentifier)) was not let in again")
+                "\(text(clientID)) was not let in again")
             try CheckFailure.unless(
-                peer.session === session, "\(text(clientIdentifier)) got another session")
+                peer.session === session, "\(text(clientID)) got another session")
             try CheckFailure.unless(
                 session.owed.isEmpty || session.isSloppy || session.hasDrops,
-                "\(text(clientIdentifier)) never got the messages \(session.owed.sorted())")
+                "\(text(clientID)) never got the messages \(session.owed.sorted())")
             try leave(0)
         }
     }

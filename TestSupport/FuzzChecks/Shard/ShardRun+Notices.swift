@@ -18,7 +18,7 @@ extension ShardRun {
             }
             trace?("    \(handle.index) ends: \(reason.name)")
             try noteEnd(peer, reason)
-        case .dropping(let clientIdentifier, _, _, _): sessions[clientIdentifier]?.hasDrops = true
+        case .dropping(let clientID, _, _, _): sessions[clientID]?.hasDrops = true
         default: return
         }
     }
@@ -52,13 +52,13 @@ extension ShardRun {
         try noteWill(peer, reason)
         if let connect = peer.connect, peer.stage == .awaitingConnack {
             // The session may or may not have begun and processed early packets.
-            sessions[connect.clientIdentifier]?.mayBeGone = true
+            sessions[connect.clientID]?.mayBeGone = true
         }
         guard let session = peer.session, session.holder == peer.handle else { return }
         session.holder = nil
         session.awaySince = harness.now
-        if !session.isPersistent, sessions[session.clientIdentifier] === session {
-            sessions[session.clientIdentifier] = nil
+        if !session.isPersistent, sessions[session.clientID] === session {
+            sessions[session.clientID] = nil
         }
     }
 

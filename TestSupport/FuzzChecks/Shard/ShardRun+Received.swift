@@ -52,7 +52,7 @@ extension ShardRun {
             guard !peer.pubcomps.contains(identifier) else { return }
             try CheckFailure.unless(
                 !session.isPersistent
-                    || store.isInboundEndStored(session.clientIdentifier, identifier),
+                    || store.isInboundEndStored(session.clientID, identifier),
                 "PUBCOMP \(identifier) left before its commit")
             if !peer.pubrecs.contains(where: { $0.identifier == identifier }) {
                 session.inboundPossible.remove(identifier)
@@ -102,7 +102,7 @@ extension ShardRun {
         session.holder = peer.handle
         session.awaySince = nil
         try CheckFailure.unless(
-            !session.isPersistent || store.isSessionStored(session.clientIdentifier),
+            !session.isPersistent || store.isSessionStored(session.clientID),
             "CONNACK left before its session was stored")
         for packet in peer.early { note(packet, for: session) }
         peer.early = []
@@ -111,7 +111,7 @@ extension ShardRun {
     private func session(
         of peer: Peer, _ connect: PacketContent.Connect, isPresent: Bool
     ) throws(CheckFailure) -> SessionModel {
-        let identifier = connect.clientIdentifier
+        let identifier = connect.clientID
         let former = sessions[identifier]
         let fresh = SessionModel(connect)
         guard !identifier.isEmpty else {
@@ -191,7 +191,7 @@ extension ShardRun {
                 expected == identifier, "PUBREL \(identifier) instead of \(text(expected))")
         }
         try CheckFailure.unless(
-            !session.isPersistent || store.isReleaseStored(session.clientIdentifier, identifier),
+            !session.isPersistent || store.isReleaseStored(session.clientID, identifier),
             "PUBREL \(identifier) left before its commit")
         session.held.remove(identifier)
         if session.sendings[identifier]?.publish.delivery.qos == .exactlyOnce {
@@ -223,7 +223,7 @@ extension ShardRun {
                 use.confirmedAt = code == 0x80 ? nil : step
                 try CheckFailure.unless(
                     !session.isPersistent || code == 0x80
-                        || store.isSubscriptionStored(session.clientIdentifier, request.filter),
+                        || store.isSubscriptionStored(session.clientID, request.filter),
                     "SUBACK for \(text(request.filter)) left before its commit")
             }
             session.uses[request.filter] = use

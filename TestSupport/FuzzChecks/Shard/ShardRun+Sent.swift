@@ -42,9 +42,9 @@ extension ShardRun {
             return
         }
         peer.connect = connect
-        if !connect.cleanSession { everPersistent.insert(connect.clientIdentifier) }
+        if !connect.cleanSession { everPersistent.insert(connect.clientID) }
         // A CONNECT with clean session may end the former session before CONNACK.
-        if connect.cleanSession { sessions[connect.clientIdentifier]?.mayBeGone = true }
+        if connect.cleanSession { sessions[connect.clientID]?.mayBeGone = true }
         guard let will = connect.will else { return }
         topics.insert(will.topic)
         peer.will = noteSerial(will.message, .will(peer.handle), will.topic, will.qos, will.retain)
@@ -57,7 +57,7 @@ extension ShardRun {
         case .pubrec(let identifier):
             peer.acknowledged.insert(identifier)
             peer.pubrels.append(identifier)
-            let client = peer.connect?.clientIdentifier ?? []
+            let client = peer.connect?.clientID ?? []
             everReceived[client, default: []].insert(identifier)
         case .pubrel(let identifier):
             peer.pubcomps.append(identifier)

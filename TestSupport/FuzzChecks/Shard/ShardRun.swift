@@ -110,8 +110,8 @@ final class ShardRun {
         case .refuse(let isRefusing): harness.store.isAccepting = !isRefusing
         case .publishByOperator(let publish): publishByOperator(publish)
         case .query(let choice): query(choice)
-        case .kick(let clientIdentifier):
-            _ = harness.shard.disconnect(String(decoding: clientIdentifier, as: UTF8.self))
+        case .kick(let clientID):
+            _ = harness.shard.disconnect(String(decoding: clientID, as: UTF8.self))
         case .stale(let choice, let event): raise(event, choice)
         case .verdict(let choice, let refusal): harness.decide(choice, refusal)
         case .batch(let count): batched = count
@@ -134,8 +134,8 @@ final class ShardRun {
 
     private func send(_ slot: Int, _ connect: ShardStep.Connect) throws(CheckFailure) {
         let peer = openIfFree(slot)
-        var packet = PacketContent.Connect(clientIdentifier: "")
-        packet.clientIdentifier = connect.clientIdentifier
+        var packet = PacketContent.Connect(clientID: "")
+        packet.clientID = connect.clientID
         packet.version = connect.version
         packet.cleanSession = connect.cleanSession
         packet.keepAlive = connect.keepAlive

@@ -13,7 +13,7 @@ enum ShardStep {
         var version: MQTTCodec.Connect.Version
         var cleanSession: Bool
         var keepAlive: UInt16
-        var clientIdentifier: [UInt8]
+        var clientID: [UInt8]
         var userName: [UInt8]?
         var will: Will?
     }
@@ -61,7 +61,7 @@ enum ShardStep {
     case refuse(Bool)
     case publishByOperator(Publish)
     case query(choice: Int)
-    case kick(clientIdentifier: [UInt8])
+    case kick(clientID: [UInt8])
     case stale(choice: Int, Stale)
     /// One client's password check ends.
     case verdict(choice: Int, Connack.ReturnCode?)
@@ -105,7 +105,7 @@ enum ShardStep {
         case 51...53: self = .completeAll
         case 54, 55: self = .publishByOperator(Publish(&program))
         case 56: self = .query(choice: slot)
-        case 57: self = .kick(clientIdentifier: ShardVocabulary.clients[slot])
+        case 57: self = .kick(clientID: ShardVocabulary.clients[slot])
         case 58: self = .stale(choice: Int(program.byte()), Stale(rawValue: slot) ?? .lost)
         case 59, 60: self = .verdict(choice: Int(program.byte()), Self.verdict(slot))
         case 61: self = .batch(count: slot + 1)
@@ -157,7 +157,7 @@ enum ShardStep {
 extension ShardStep.Connect {
     fileprivate init(_ program: inout ByteProgram) {
         var first = OperandBits(program.byte())
-        clientIdentifier = first.pick(ShardVocabulary.clients)
+        clientID = first.pick(ShardVocabulary.clients)
         cleanSession = first.flag()
         keepAlive = first.pick(ShardVocabulary.keepAlives)
         let hasWill = first.flag()

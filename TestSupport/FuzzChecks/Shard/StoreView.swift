@@ -40,32 +40,32 @@ struct StoreView {
     /// True when a message's first group is committed, or none was needed.
     func isStored(serial: Int) -> Bool { isComplete(messages[serial]) }
 
-    func isSessionStored(_ clientIdentifier: [UInt8]) -> Bool {
-        guard let session = sessions[clientIdentifier] else { return false }
+    func isSessionStored(_ clientID: [UInt8]) -> Bool {
+        guard let session = sessions[clientID] else { return false }
         return isComplete(session.ticket)
     }
 
-    func isSubscriptionStored(_ clientIdentifier: [UInt8], _ filter: [UInt8]) -> Bool {
-        guard let session = sessions[clientIdentifier] else { return true }
+    func isSubscriptionStored(_ clientID: [UInt8], _ filter: [UInt8]) -> Bool {
+        guard let session = sessions[clientID] else { return true }
         return isComplete(
             subscriptions[SubscriptionKey(session: session.number, filter: filter)])
     }
 
     /// True when PUBREC of a receiver is stored, so that only PUBREL is due.
-    func isReleaseStored(_ clientIdentifier: [UInt8], _ identifier: PacketIdentifier) -> Bool {
-        isComplete(clientIdentifier, identifier, released)
+    func isReleaseStored(_ clientID: [UInt8], _ identifier: PacketIdentifier) -> Bool {
+        isComplete(clientID, identifier, released)
     }
 
     /// True when the end of an inbound QoS 2 exchange is stored.
-    func isInboundEndStored(_ clientIdentifier: [UInt8], _ identifier: PacketIdentifier) -> Bool {
-        isComplete(clientIdentifier, identifier, inboundRemoved)
+    func isInboundEndStored(_ clientID: [UInt8], _ identifier: PacketIdentifier) -> Bool {
+        isComplete(clientID, identifier, inboundRemoved)
     }
 
     private func isComplete(
-        _ clientIdentifier: [UInt8], _ identifier: PacketIdentifier,
+        _ clientID: [UInt8], _ identifier: PacketIdentifier,
         _ tickets: [IdentifierKey: UInt64]
     ) -> Bool {
-        guard let session = sessions[clientIdentifier] else { return true }
+        guard let session = sessions[clientID] else { return true }
         return isComplete(
             tickets[IdentifierKey(session: session.number, identifier: identifier)])
     }
@@ -82,8 +82,8 @@ struct StoreView {
 
     private mutating func note(_ record: StoreRecord, _ ticket: UInt64) {
         switch record {
-        case .session(let number, let clientIdentifier, _):
-            sessions[clientIdentifier] = (number, ticket)
+        case .session(let number, let clientID, _):
+            sessions[clientID] = (number, ticket)
         case .message(let number, _, let payload, _, _, _):
             serials[number] = NumberedMessage.serial(payload)
         case .queued(_, _, let number, let qos, _, _) where qos > 0: keep(number, ticket)

@@ -63,7 +63,7 @@ enum AccessRulesCheck {
 
     private static func isSame(_ one: AccessRule, _ other: AccessRule) -> Bool {
         one.isAllow == other.isAllow && one.who == other.who && one.actions == other.actions
-            && one.clientIdentifier == other.clientIdentifier && one.filter == other.filter
+            && one.clientID == other.clientID && one.filter == other.filter
     }
 
     // MARK: Decisions
@@ -72,7 +72,7 @@ enum AccessRulesCheck {
         let asked = rules.rules.prefix(mostAsked)
         var clients = [Client(identifier: [0x63])]
         for rule in asked {
-            let identifier = rule.clientIdentifier ?? [0x63]
+            let identifier = rule.clientID ?? [0x63]
             if case .user(let name) = rule.who {
                 clients.append(Client(userName: name, identifier: identifier))
             } else {
@@ -111,7 +111,7 @@ enum AccessRulesCheck {
                         action, topic: topic,
                         for: AccessSubject(
                             userName: client.userName == nil ? nil : userName,
-                            clientIdentifier: identifier))
+                            clientID: identifier))
                 }
             }
         }
@@ -140,7 +140,7 @@ enum AccessRulesCheck {
         case .anyUser: if client.userName == nil { return false }
         case .user(let name): if client.userName != name { return false }
         }
-        if let identifier = rule.clientIdentifier, identifier != client.identifier { return false }
+        if let identifier = rule.clientID, identifier != client.identifier { return false }
         return rule.actions.contains(action) && matches(rule, topic, client)
     }
 

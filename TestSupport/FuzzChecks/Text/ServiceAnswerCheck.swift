@@ -115,7 +115,7 @@ enum ServiceAnswerCheck {
         let texts = parts.map { ForeignText(String(decoding: $0, as: UTF8.self)) }
         let password = program.rest()
         let question = LoginQuestion(
-            userName: Array(texts[0].utf8), clientIdentifier: Array(texts[1].utf8),
+            userName: Array(texts[0].utf8), clientID: Array(texts[1].utf8),
             password: password, certificateName: isNamed ? Array(texts[2].utf8) : nil,
             address: "192.0.2.7")
         trace?(String(decoding: question.body, as: UTF8.self))
@@ -140,7 +140,7 @@ enum ServiceAnswerCheck {
         others[1].certificateName = isNamed ? nil : []
         // The same bytes, with another place where the user name ends.
         if let moved = others[2].userName.popLast() {
-            others[2].clientIdentifier.insert(moved, at: 0)
+            others[2].clientID.insert(moved, at: 0)
         } else {
             others[2].userName = [0]
         }

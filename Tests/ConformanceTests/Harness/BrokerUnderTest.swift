@@ -76,7 +76,7 @@ final class BrokerUnderTest {
         _ name: String, cleanSession: Bool = true, keepAlive: UInt16 = 0,
         will: PacketContent.Will? = nil, userName: String? = nil, version: Connect.Version = .v3_1_1
     ) -> PacketContent {
-        var connect = PacketContent.Connect(clientIdentifier: identifier(name))
+        var connect = PacketContent.Connect(clientID: identifier(name))
         connect.version = version
         connect.cleanSession = cleanSession
         connect.keepAlive = keepAlive

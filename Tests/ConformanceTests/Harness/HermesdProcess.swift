@@ -43,7 +43,7 @@ enum HermesdProcess {
             decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         let script = """
             cd "$1" || exit 1
-            "$2" --port 0 --port 0 --admin-port 0 --data-dir "$1/data" --log-level info \
+            "$2" --port 0 --port 0 --admin-port 0 --data-directory "$1/data" --logging-level info \
                 --connect-timeout \(BrokerUnderTest.connectTimeout)ms </dev/null >hermesd.log 2>&1 &
             read -r _
             kill -TERM $!

@@ -27,7 +27,7 @@ class ShimmedHermesd(Hermesd):
                 "HERMES_LIMITS_QUEUE_BYTES": "256MiB",
                 **(environment or {}),
             },
-            arguments=("--log-level", "info", *arguments),
+            arguments=("--logging-level", "info", *arguments),
         )
         super().__init__(settings, data=data)
         self.shim = shim
@@ -35,7 +35,7 @@ class ShimmedHermesd(Hermesd):
     def command(self) -> list[str]:
         command = super().command()
         # Given twice, a flag is an error.
-        first = command.index("--log-level")
+        first = command.index("--logging-level")
         del command[first : first + 2]
         return command
 

@@ -73,7 +73,7 @@ class _Run:
         self._apple = Apple(folder / "apple")
         text = self._apple.configuration("alert orders/#")
         self._broker = FromFile(
-            text.replace("push:\n", "push:\n  merge: 1s\n  reconnect_window: 0s\n", 1))
+            text.replace("wakes:\n", "wakes:\n  merge: 1s\n  reconnect_window: 0s\n", 1))
         self._verdict = Verdict(phones, kills)
         self._last_acknowledged = 0.0
 

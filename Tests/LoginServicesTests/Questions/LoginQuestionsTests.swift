@@ -44,7 +44,7 @@ struct LoginQuestionsTests {
         epochs.note(
             questions.ask(
                 LoginQuestion(
-                    userName: Array(name.utf8), clientIdentifier: [], password: [], address: ""),
+                    userName: Array(name.utf8), clientID: [], password: [], address: ""),
                 digest(name), origin: origin,
                 LoginQuestions.Waiter(isGone: isGone, then: { _ in }), at: after(time),
                 wallClock: Self.wallClock))

@@ -14,7 +14,7 @@ struct ServiceAnswerTests {
     @Test("a question is JSON whatever its names and password are")
     func body() throws {
         let question = LoginQuestion(
-            userName: Array("an\"na\\\n\u{1}\u{7F}é".utf8), clientIdentifier: Array("{\"".utf8),
+            userName: Array("an\"na\\\n\u{1}\u{7F}é".utf8), clientID: Array("{\"".utf8),
             password: Array("se\"cret\0".utf8), address: "192.0.2.7")
         guard case .object(let members) = try JSONParser.parse(question.body) else {
             Issue.record("no object")
@@ -36,7 +36,7 @@ struct ServiceAnswerTests {
             as [([UInt8], String)])
     func binary(password: [UInt8], text: String) {
         let question = LoginQuestion(
-            userName: [], clientIdentifier: [], password: password, address: "")
+            userName: [], clientID: [], password: password, address: "")
         #expect(
             String(decoding: question.body, as: UTF8.self)
                 .contains("\"password_base64\":\"\(text)\""))
@@ -48,7 +48,7 @@ struct ServiceAnswerTests {
             -> String
         {
             LoginQuestion(
-                userName: Array(user.utf8), clientIdentifier: Array(client.utf8),
+                userName: Array(user.utf8), clientID: Array(client.utf8),
                 password: Array(password.utf8), address: address
             ).digest([1, 2, 3]).hexadecimal
         }
@@ -62,7 +62,7 @@ struct ServiceAnswerTests {
     @Test("questions name the certificate's user, and differ by it")
     func certificateName() {
         var question = LoginQuestion(
-            userName: Array("a".utf8), clientIdentifier: Array("c".utf8), password: [],
+            userName: Array("a".utf8), clientID: Array("c".utf8), password: [],
             address: "::1")
         let digest = question.digest([1])
         #expect(

@@ -218,7 +218,7 @@ class Apple:
         """The section of a broker's configuration that sends to this service."""
         listed = "".join(f"\n    - {rule}" for rule in rules)
         return (
-            f"push:\n  rules:{listed}\n  apns:\n    key_file: {self.key_file}\n"
+            f"wakes:\n  rules:{listed}\n  apns:\n    key_file: {self.key_file}\n"
             f"    key_id: {self.key_id}\n    team_id: {self.team_id}\n"
             f"    production: localhost:{self.port}\n    sandbox: localhost:{self.port}\n"
             f"    ca_file: {self.ca_file}\n"
@@ -663,7 +663,7 @@ def main() -> None:
     with Apple(
         options.directory.resolve(), port=options.port, ledger=ledger, bundle=options.bundle
     ) as service:
-        path = options.directory / "push.yaml"
+        path = options.directory / "wakes.yaml"
         path.write_text(
             service.configuration("alert orders/# title=ORDER_TITLE body=ORDER_BODY badge")
         )

@@ -79,7 +79,7 @@ def idle_broker(hermesd: str) -> Iterator[int]:
     """The port of a broker without load: its client tells what the machine's other work costs."""
     with tempfile.TemporaryDirectory(prefix="hermes-idle-") as folder:
         broker = subprocess.Popen(
-            [hermesd, "--data-dir", f"{folder}/data", "--port", "0", "--admin-port", "0"],
+            [hermesd, "--data-directory", f"{folder}/data", "--port", "0", "--admin-port", "0"],
             stderr=subprocess.PIPE, text=True)
         try:
             for line in broker.stderr:

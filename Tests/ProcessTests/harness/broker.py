@@ -231,13 +231,13 @@ class Hermesd(Broker):
         settings = self.settings
         command = [
             str(self.executable()), "--port", "0", "--admin-port", "0",
-            "--data-dir", str(self.data), "--log-level", "debug",
+            "--data-directory", str(self.data), "--logging-level", "debug",
         ]
         for flag, value in (
-            ("--max-inflight", settings.max_in_flight),
-            ("--max-packet-size", settings.max_packet_bytes),
+            ("--max-in-flight", settings.max_in_flight),
+            ("--max-packet", settings.max_packet_bytes),
             ("--connect-timeout", settings.connect_timeout),
-            ("--queue-limit", settings.queue_limit),
+            ("--queue-messages", settings.queue_limit),
         ):
             if value is not None:
                 command += [flag, str(value)]
@@ -291,7 +291,7 @@ class FromFile(Hermesd):
 
     def command(self) -> list[str]:
         command = super().command()
-        level = command.index("--log-level")
+        level = command.index("--logging-level")
         del command[level : level + 2]
         return [*command, "--config", str(self.file)]
 

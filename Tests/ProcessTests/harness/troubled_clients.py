@@ -237,7 +237,7 @@ def main() -> None:
             scene = Scene(hermesd)
             scene.add_bystanders(options.clients)
             scene.begin()
-            print(f"hermesctl --data-dir {hermesd.data}", flush=True)
+            print(f"hermesctl --data-directory {hermesd.data}", flush=True)
             sys.stdin.read()
             scene.close()
         finally:

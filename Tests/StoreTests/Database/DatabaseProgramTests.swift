@@ -55,7 +55,7 @@ struct SegmentProgram {
             let name = random.bytes(random.number(in: 0...30))
             segment.changes.newSessions.append(
                 SegmentChanges.NewSession(
-                    number: lastSession, clientIdentifier: name + lastSession.description.utf8,
+                    number: lastSession, clientID: name + lastSession.description.utf8,
                     userName: random.once(in: 2) ? random.bytes(random.number(in: 0...9)) : nil))
             alive.append(lastSession)
             ends[lastSession] = UInt64(random.number(in: 0...5))

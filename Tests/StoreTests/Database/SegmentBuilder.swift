@@ -7,10 +7,10 @@ struct SegmentBuilder {
 
     init(_ segment: UInt64) { changes = SegmentChanges(segment: segment) }
 
-    mutating func session(_ number: UInt64, _ clientIdentifier: String, user: String? = nil) {
+    mutating func session(_ number: UInt64, _ clientID: String, user: String? = nil) {
         changes.newSessions.append(
             SegmentChanges.NewSession(
-                number: number, clientIdentifier: Array(clientIdentifier.utf8),
+                number: number, clientID: Array(clientID.utf8),
                 userName: user.map { Array($0.utf8) }))
         changes.lastSession = max(changes.lastSession, number)
     }

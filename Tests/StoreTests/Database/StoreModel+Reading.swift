@@ -28,7 +28,7 @@ extension StoreModel {
         for session in changes.removedSessions { sessions[session] = nil }
         for session in changes.newSessions {
             sessions[session.number] = Session(
-                clientIdentifier: session.clientIdentifier, userName: session.userName)
+                clientID: session.clientID, userName: session.userName)
         }
         for state in changes.sessionStates {
             if let value = state.isAttached { sessions[state.number]?.isAttached = value }
@@ -108,7 +108,7 @@ extension StoreModel {
         var sessions: [UInt64: Session] = [:]
         try database.forEachSession { stored in
             sessions[stored.number] = Session(
-                clientIdentifier: [UInt8](stored.clientIdentifier),
+                clientID: [UInt8](stored.clientID),
                 userName: stored.userName.map { [UInt8]($0) }, isAttached: stored.isAttached,
                 detachedSinceMs: stored.detachedSinceMs, horizon: stored.horizon, end: stored.end,
                 hasEnded: stored.hasEnded)

@@ -128,7 +128,7 @@ struct DurableCrashTests {
         let folder = DurableFolder()
         let store = try SteppedStore(in: folder)
         store.submit([
-            .session(9, clientIdentifier: [1], userName: nil), .sessionRemoved(9),
+            .session(9, clientID: [1], userName: nil), .sessionRemoved(9),
             .message(17, topic: [97], payload: [], qos: 1, retain: false, expiresAtMs: 0),
         ])
         store.commit()

@@ -106,7 +106,7 @@ struct DurableDamageTests {
                 Issue.record("it opened")
             } catch {
                 #expect(error.kind == .damaged)
-                #expect("\(error)".contains("store accept-loss --data-dir '\(folder.path)'"))
+                #expect("\(error)".contains("store accept-loss --data-directory '\(folder.path)'"))
             }
             #expect(DatabaseFolder.read("\(folder.path)/hermes.sqlite").count == 8_192)
         }

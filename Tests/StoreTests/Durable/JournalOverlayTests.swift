@@ -28,11 +28,11 @@ struct JournalOverlayTests {
     func netChanges() throws {
         var overlay = JournalOverlay(activeSegment: 1, lastSession: 0, lastMessage: 0)
         try overlay.apply([
-            .session(1, clientIdentifier: [1], userName: nil),
+            .session(1, clientID: [1], userName: nil),
             .message(1, topic: [97], payload: [1, 2], qos: 1, retain: false, expiresAtMs: 0),
             .queued(session: 1, position: 5, message: 1, qos: 1, retain: false, isInWindow: true),
             .finished(session: 1, position: 5),
-            .session(2, clientIdentifier: [2], userName: nil),
+            .session(2, clientID: [2], userName: nil),
             .sessionRemoved(2),
         ])
         let changes = overlay.seal(next: 2)

@@ -112,7 +112,7 @@ struct ModelVisitor: StoreVisitor {
 
     mutating func visit(_ stored: StoredSession) {
         model.sessions[stored.number] = StoreModel.Session(
-            clientIdentifier: [UInt8](stored.clientIdentifier),
+            clientID: [UInt8](stored.clientID),
             userName: stored.userName.map { [UInt8]($0) }, isAttached: stored.isAttached,
             detachedSinceMs: stored.detachedSinceMs, horizon: stored.horizon, end: stored.end,
             hasEnded: stored.hasEnded)

@@ -115,7 +115,7 @@ struct RecordProgram {
         let number = model.progress.lastSession + UInt64(random.number(in: 1...2))
         add(
             .session(
-                number, clientIdentifier: [UInt8]("client/\(number)".utf8),
+                number, clientID: [UInt8]("client/\(number)".utf8),
                 userName: random.once(in: 2) ? text(5) : nil), &model)
     }
 

@@ -64,7 +64,7 @@ final class SteppedStore {
     /// session.
     func submit(message number: UInt64, for session: UInt64 = 1, payload: Int = 100) {
         let start: [StoreRecord] =
-            number == 1 ? [.session(session, clientIdentifier: [1], userName: nil)] : []
+            number == 1 ? [.session(session, clientID: [1], userName: nil)] : []
         submit(
             start + [
                 .message(

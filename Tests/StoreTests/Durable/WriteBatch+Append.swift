@@ -8,10 +8,10 @@ extension WriteBatch {
             identifier.withUnsafeBytes { identifier in
                 if let userName {
                     userName.withUnsafeBytes {
-                        session(number, clientIdentifier: identifier, userName: $0)
+                        session(number, clientID: identifier, userName: $0)
                     }
                 } else {
-                    session(number, clientIdentifier: identifier, userName: nil)
+                    session(number, clientID: identifier, userName: nil)
                 }
             }
         case .sessionRemoved(let number): sessionRemoved(number)

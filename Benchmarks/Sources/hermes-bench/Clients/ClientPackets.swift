@@ -4,16 +4,16 @@ import MQTTCodec
 enum ClientPackets {
     /// `keepAlive` in seconds; 0 turns it off.
     static func connect(
-        _ clientIdentifier: [UInt8], cleanSession: Bool, keepAlive: UInt16 = 0,
+        _ clientID: [UInt8], cleanSession: Bool, keepAlive: UInt16 = 0,
         userName: String? = nil
     ) -> [UInt8] {
         var packet: [UInt8] = []
-        let fields = clientIdentifier + Array((userName ?? "").utf8)
+        let fields = clientID + Array((userName ?? "").utf8)
         let connect = MQTTCodec.Connect(
             version: .v3_1_1, cleanSession: cleanSession, keepAlive: keepAlive,
-            clientIdentifier: ByteRange(offset: 0, count: clientIdentifier.count),
+            clientID: ByteRange(offset: 0, count: clientID.count),
             userName: userName.map {
-                ByteRange(offset: clientIdentifier.count, count: $0.utf8.count)
+                ByteRange(offset: clientID.count, count: $0.utf8.count)
             })
         fields.withUnsafeBytes {
             PacketEncoder.append(.connect(connect), fieldsIn: $0, to: &packet)

@@ -40,7 +40,7 @@ struct BrokerOptions: ParsableArguments {
         guard tls else { return nil }
         let result = try ClientTLS()
         if resume {
-            let name = RunNames().clientIdentifier("r", 0)
+            let name = RunNames().clientID("r", 0)
             try result.prime(
                 address, connect: ClientPackets.connect(name, cleanSession: true))
         }

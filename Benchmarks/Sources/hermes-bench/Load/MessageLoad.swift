@@ -389,8 +389,8 @@ extension MessageLoad: PacketHandler {
                 client,
                 ClientPackets.connect(
                     isSubscriber
-                        ? names.clientIdentifier("s", opened)
-                        : names.clientIdentifier("p", opened - plan.subscribers),
+                        ? names.clientID("s", opened)
+                        : names.clientID("p", opened - plan.subscribers),
                     cleanSession: !(isSubscriber && plan.subscribersPersist)))
             opened += 1
         }

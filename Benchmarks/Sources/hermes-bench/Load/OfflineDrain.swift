@@ -168,7 +168,7 @@ extension OfflineDrain: PacketHandler {
             visits[Int(client)] = visit
             sockets.append(
                 client,
-                ClientPackets.connect(names.clientIdentifier("i", opened), cleanSession: false))
+                ClientPackets.connect(names.clientID("i", opened), cleanSession: false))
             opened += 1
         }
         progress.show(sockets.now, "\(Text.grouped(delivered)) messages delivered")

@@ -199,7 +199,7 @@ extension OfflineFill: PacketHandler {
             precondition(Int(client) == opened, "connection \(opened) is numbered \(client)")
             sockets.append(
                 client,
-                ClientPackets.connect(names.clientIdentifier("p", opened), cleanSession: true))
+                ClientPackets.connect(names.clientID("p", opened), cleanSession: true))
             opened += 1
         }
         progress.show(sockets.now, "\(Text.grouped(acknowledged)) messages acknowledged")

@@ -25,7 +25,7 @@ struct RunNames {
     /// Matches ``topic(_:)`` of every publisher.
     var everyTopic: [UInt8] { Array("\(prefix)/+".utf8) }
 
-    func clientIdentifier(_ role: String, _ number: Int) -> [UInt8] {
+    func clientID(_ role: String, _ number: Int) -> [UInt8] {
         Array(
             "bench-\(Self.padded(String(run, radix: 16), 8))-\(role)\(Self.padded(String(number), 5))"
                 .utf8)

@@ -233,7 +233,7 @@ struct StormCrowd: PacketHandler, ~Copyable {
             sockets.append(
                 client,
                 ClientPackets.connect(
-                    names.clientIdentifier("c", round * settings.clients + opened),
+                    names.clientID("c", round * settings.clients + opened),
                     cleanSession: true, keepAlive: 120))
             opened += 1
         }

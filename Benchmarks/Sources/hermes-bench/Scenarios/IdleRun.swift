@@ -54,7 +54,7 @@ struct IdleRun {
             try crowd.leave(&sockets)
             var cleaner = SessionCleaner(
                 address: address, patience: patience,
-                identifiers: (0..<crowd.ready).map { crowd.names.clientIdentifier("i", $0) },
+                identifiers: (0..<crowd.ready).map { crowd.names.clientID("i", $0) },
                 userName: settings.userName)
             try cleaner.run(&sockets)
         }
@@ -224,7 +224,7 @@ struct IdleCrowd: PacketHandler {
             sockets.append(
                 client,
                 ClientPackets.connect(
-                    names.clientIdentifier("i", opened), cleanSession: !settings.persists,
+                    names.clientID("i", opened), cleanSession: !settings.persists,
                     keepAlive: settings.keepAlive, userName: settings.userName))
             opened += 1
         }

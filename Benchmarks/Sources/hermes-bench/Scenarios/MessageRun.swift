@@ -23,7 +23,7 @@ struct MessageRun {
             }
             var cleaner = SessionCleaner(
                 address: address, patience: plan.patience,
-                identifiers: (0..<plan.subscribers).map { load.names.clientIdentifier("s", $0) })
+                identifiers: (0..<plan.subscribers).map { load.names.clientID("s", $0) })
             try cleaner.run(&sockets)
         }
         return (report(load), faults(load.counts))

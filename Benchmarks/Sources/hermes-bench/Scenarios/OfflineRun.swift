@@ -166,7 +166,7 @@ struct OfflineRun {
         var cleaner = SessionCleaner(
             address: address, patience: patience,
             identifiers: (0..<plan.sessions + plan.idleSessions).map {
-                names.clientIdentifier("i", $0)
+                names.clientID("i", $0)
             })
         try cleaner.run(&sockets)
     }

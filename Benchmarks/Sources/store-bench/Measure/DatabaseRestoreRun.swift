@@ -92,7 +92,7 @@ struct DatabaseRestoreRun {
         var loaded = Loaded()
         try database.forEachSession {
             loaded.sessions += 1
-            loaded.bytes += $0.clientIdentifier.count + ($0.userName?.count ?? 0)
+            loaded.bytes += $0.clientID.count + ($0.userName?.count ?? 0)
         }
         try database.forEachSubscription { _, filter, _ in
             loaded.subscriptions += 1

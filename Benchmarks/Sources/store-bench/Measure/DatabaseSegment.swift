@@ -10,7 +10,7 @@ struct DatabaseSegment {
     mutating func session(_ number: UInt64, end: UInt64) {
         changes.newSessions.append(
             SegmentChanges.NewSession(
-                number: number, clientIdentifier: Array("phone-\(number)-0123456789".utf8),
+                number: number, clientID: Array("phone-\(number)-0123456789".utf8),
                 userName: Array("user-\(number)".utf8)))
         changes.sessionStates.append(
             SegmentChanges.SessionState(

@@ -115,7 +115,7 @@ final class DurableRun {
     private func addSessions() throws {
         for session in 1...UInt64(ends.count) {
             Array("phone-\(session)".utf8).withUnsafeBytes {
-                batch.session(session, clientIdentifier: $0, userName: nil)
+                batch.session(session, clientID: $0, userName: nil)
             }
         }
         try commit { _ = $0.batch.commit() }

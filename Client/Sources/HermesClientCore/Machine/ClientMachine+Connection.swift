@@ -173,7 +173,7 @@ extension ClientMachine {
     // MARK: CONNECT and CONNACK
 
     private func encodedConnect(keepAlive: UInt16) -> [UInt8] {
-        var source = settings.clientIdentifier
+        var source = settings.clientID
         let identifier = ByteRange(offset: 0, count: source.count)
         var userName: ByteRange?
         var password: ByteRange?
@@ -185,7 +185,7 @@ extension ClientMachine {
         }
         var connect = Connect(
             version: .v3_1_1, cleanSession: !settings.keepsSession, keepAlive: keepAlive,
-            clientIdentifier: identifier, userName: userName, password: password)
+            clientID: identifier, userName: userName, password: password)
         if let will = settings.will {
             let topic = ByteRange(offset: source.count, count: will.topic.count)
             let message = ByteRange(offset: topic.end, count: will.payload.count)

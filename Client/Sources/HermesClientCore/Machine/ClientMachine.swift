@@ -256,7 +256,7 @@ package struct ClientMachine: Sendable {
             records = earlier
         }
         if stored.owner == nil {
-            let owner = StoredRecord.owner(settings.clientIdentifier)
+            let owner = StoredRecord.owner(settings.clientID)
             stored.apply(owner)
             owner.encode(to: &records)
         }

@@ -18,7 +18,7 @@ from harness.broker import FromFile
 from harness.certificates import Authority
 from harness.waiting import eventually
 
-pytestmark = pytest.mark.hermesd("push")
+pytestmark = pytest.mark.hermesd("wakes")
 
 RULE = "alert orders/# title=ORDER_TITLE body=ORDER_BODY sound=default badge fields=status"
 
@@ -245,7 +245,7 @@ def test_a_test_during_a_pause_says_why(office: Office, apple: Apple) -> None:
     trial = office.api.request("POST", "/v1/clients/phone/device/test").json
     assert trial["outcome"] == "later"
     assert "InvalidProviderToken" in trial["reason"]
-    assert "compare push.apns.key_id" in trial["reason"]
+    assert "compare wakes.apns.key_id" in trial["reason"]
     assert "hermesctl devices status" in trial["reason"]
     assert office.device("phone")["waiting"] == 1, "the message's wake is owed still"
     sentence = office.api.get("/v1/clients/phone/explain")["sentences"][-1]
@@ -614,5 +614,5 @@ def test_a_new_key_is_taken_at_once(office: Office, apple: Apple) -> None:
     office.broker.log.await_match(r"Reload refused")
     apple.key_file.with_name("AuthKey.p8").write_bytes(good)
     office.broker.reload()
-    office.broker.log.await_match(r"Configuration read again changed=push.apns")
+    office.broker.log.await_match(r"Configuration read again changed=wakes.apns")
     apple.await_accepted(1)

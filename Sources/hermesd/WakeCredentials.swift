@@ -8,7 +8,7 @@ import SystemFiles
 import Wakes
 
 /// The files by which notifications are sent to Apple, and the sender once it runs.
-final class PushCredentials: Sendable {
+final class WakeCredentials: Sendable {
     private struct State {
         var credentials: APNsCredentials
         var files: WatchedFiles<[FileStamp?]>
@@ -45,10 +45,10 @@ final class PushCredentials: Sendable {
 
     /// Its part in a reload.
     var part: Reload.Part {
-        Reload.Part(name: "file of push.apns") {
+        Reload.Part(name: "file of wakes.apns") {
             let read = try APNsCredentials.load(self.settings)
             let isChanged = self.state.withLock { $0.files.isChanged(by: read.stamps) }
-            return Reload.Prepared(changed: isChanged ? "push.apns" : nil) {
+            return Reload.Prepared(changed: isChanged ? "wakes.apns" : nil) {
                 if isChanged { self.use(read) }
                 return true
             }
@@ -65,10 +65,10 @@ final class PushCredentials: Sendable {
         guard state.withLock({ $0.files.isDue(stamps, at: .now) }) else { return }
         do throws(APNsUnusable) {
             use(try APNsCredentials.load(settings))
-            logger.notice("Files of push.apns read again")
+            logger.notice("Files of wakes.apns read again")
         } catch {
             guard state.withLock({ $0.files.refuse(stamps, "\(error)", at: .now) }) else { return }
-            logger.error("Unusable file of push.apns, the earlier one stays", problems: error)
+            logger.error("Unusable file of wakes.apns, the earlier one stays", problems: error)
         }
     }
 

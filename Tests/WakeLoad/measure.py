@@ -1,4 +1,4 @@
-"""Wakes of many phones at once: rate, CPU of the broker's threads, memory. See docs/push.md.
+"""Wakes of many phones at once: rate, CPU of the broker's threads, memory. See docs/wakes.md.
 
     python measure.py --hermesd PATH --phones 100000 --bad-percent 10 [--rate 16700]
 
@@ -157,14 +157,14 @@ def run(options: argparse.Namespace, folder: Path) -> None:
             stdout=subprocess.PIPE)
     rule = "none orders/#" if options.silent else "alert orders/# title=T body=B"
     (folder / "hermes.yaml").write_text(
-        f"limits:\n  device_bytes: 1GiB\npush:\n  rules: {rule}\n"
+        f"limits:\n  device_bytes: 1GiB\nwakes:\n  rules: {rule}\n"
         f"  apns:\n    key_file: {folder}/key.p8\n    key_id: ABC123DEFG\n"
         f"    team_id: DEF123GHIJ\n    production: localhost:{port}\n"
         f"    sandbox: localhost:{port}\n    ca_file: {authority.certificate}\n"
         f"    connections: {options.connections}\n")
     log = (folder / "log").open("w")
     broker = subprocess.Popen(
-        [options.hermesd, "--config", str(folder / "hermes.yaml"), "--data-dir",
+        [options.hermesd, "--config", str(folder / "hermes.yaml"), "--data-directory",
          str(folder / "data"), "--port", "0", "--admin-port", "0"], stdout=log, stderr=log)
     try:
         measure(options, folder, broker)

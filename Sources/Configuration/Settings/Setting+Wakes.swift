@@ -1,82 +1,82 @@
 import BrokerAPI
 
 extension Setting {
-    static let pushSettings: [Setting] = [
+    static let wakeSettings: [Setting] = [
         .single(
-            "push.rules", \.limits.wakeRules, .wakeRules,
+            "wakes.rules", \.limits.wakeRules, .wakeRules,
             "Messages that wake phones: `alert`, `background` or `none`, a topic filter, and for an alert `title=`, `subtitle=`, `body=` (keys of texts in the app), `args=` (fields of a JSON payload for these texts, with + between them), `sound=`, `badge`, `thread`, `category=`, `level=`, `mutable`, `priority=`, `expires=` and `fields=`, as in push.md. The first rule whose filter fits decides."
         ),
         .single(
-            "push.merge", \.limits.wakeMergeMilliseconds,
+            "wakes.merge", \.limits.wakeMergeMilliseconds,
             .milliseconds(.seconds(1)...(.seconds(3_600))),
             "At most one notification of a phone in this time; what comes meanwhile is told by the next."
         ),
         .single(
-            "push.reconnect_window", \.limits.wakeReconnectMilliseconds,
+            "wakes.reconnect_window", \.limits.wakeReconnectMilliseconds,
             .milliseconds(.zero...(.seconds(600))),
             "A phone whose connection failed may come back by itself for so long before it is woken."
         ),
         .single(
-            "push.unanswered", \.limits.wakeUnansweredMilliseconds,
+            "wakes.unanswered", \.limits.wakeUnansweredMilliseconds,
             .milliseconds(.seconds(5)...(.seconds(600))),
             "A connected phone that does not acknowledge a message for so long is woken."),
         .single(
-            "push.apns.key_file", \.push.apns.keyFile,
+            "wakes.apns.key_file", \.wakes.apns.keyFile,
             ValueFormat.path("a .p8 key file").optional(),
             "The key of Apple's developer account, which others may not read. Left out with certificate, nothing is sent to Apple."
         ),
         .single(
-            "push.apns.key_id", \.push.apns.keyID,
+            "wakes.apns.key_id", \.wakes.apns.keyID,
             ValueFormat.appleIdentifier("the key").optional(), "Its identifier."),
         .single(
-            "push.apns.team_id", \.push.apns.teamID,
+            "wakes.apns.team_id", \.wakes.apns.teamID,
             ValueFormat.appleIdentifier("the team").optional(),
             "The identifier of the developer account's team."),
         .single(
-            "push.apns.certificate", \.push.apns.certificate,
+            "wakes.apns.certificate", \.wakes.apns.certificate,
             ValueFormat.path("a PEM or .p12 file").optional(),
             "Instead of a key: a certificate of the app, as PEM with certificate_key, or as .p12."),
         .single(
-            "push.apns.certificate_key", \.push.apns.certificateKey,
+            "wakes.apns.certificate_key", \.wakes.apns.certificateKey,
             ValueFormat.path("a PEM file").optional(),
             "The private key of a PEM certificate, which others may not read."),
         .single(
-            "push.apns.certificate_password_file", \.push.apns.certificatePasswordFile,
+            "wakes.apns.certificate_password_file", \.wakes.apns.certificatePasswordFile,
             ValueFormat.path("a file with a password").optional(),
             "The password of a .p12 file."),
         .single(
-            "push.apns.production", \.push.apns.production, .hostAndPort,
+            "wakes.apns.production", \.wakes.apns.production, .hostAndPort,
             "Apple's service for apps of the App Store and TestFlight."),
         .single(
-            "push.apns.sandbox", \.push.apns.sandbox, .hostAndPort,
+            "wakes.apns.sandbox", \.wakes.apns.sandbox, .hostAndPort,
             "Apple's service for apps that Xcode installs."),
         .single(
-            "push.apns.ca_file", \.push.apns.caFile, ValueFormat.path("a PEM file").orUnset(),
+            "wakes.apns.ca_file", \.wakes.apns.caFile, ValueFormat.path("a PEM file").orUnset(),
             "Authorities that may have issued the services' certificates. Left out, those that the system trusts."
         ),
         .single(
-            "push.apns.connections", \.push.apns.connections, .number(1...32),
+            "wakes.apns.connections", \.wakes.apns.connections, .number(1...32),
             "The most connections to each of the two services."),
         .single(
-            "push.webhook.url", \.push.webhook.url, ValueFormat.webURL.optional(),
+            "wakes.webhook.url", \.wakes.webhook.url, ValueFormat.webURL.optional(),
             "Where wakes of devices of the kind `webhook` are posted. Left out, nowhere."),
         .single(
-            "push.webhook.secret_file", \.push.webhook.secretFile,
+            "wakes.webhook.secret_file", \.wakes.webhook.secretFile,
             ValueFormat.path("a file with a secret").optional(),
             "As webhook.secret_file, for the wakes."),
         .single(
-            "push.webhook.ca_file", \.push.webhook.caFile, ValueFormat.path("a PEM file").orUnset(),
+            "wakes.webhook.ca_file", \.wakes.webhook.caFile, ValueFormat.path("a PEM file").orUnset(),
             "As webhook.ca_file, for the wakes."),
         .single(
-            "push.webhook.timeout", \.push.webhook.timeout,
+            "wakes.webhook.timeout", \.wakes.webhook.timeout,
             .duration(.milliseconds(100)...(.seconds(60))),
             "Time for the answer to a wake; later it has failed and is sent again."),
         .single(
-            "push.webhook.max_pause", \.push.webhook.maxPause,
+            "wakes.webhook.max_pause", \.wakes.webhook.maxPause,
             .duration(.seconds(1)...(.seconds(3_600))),
             "The longest pause when the receiver takes no wakes."),
         .single(
-            "push.webhook.allow_plain", \.push.webhook.allowPlain, .boolean,
+            "wakes.webhook.allow_plain", \.wakes.webhook.allowPlain, .boolean,
             "As webhook.allow_plain, for the wakes."),
     ]
 }

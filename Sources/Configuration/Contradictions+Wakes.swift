@@ -1,17 +1,17 @@
-/// Rules over the keys of the `push` section.
+/// Rules over the keys of the `wakes` section.
 extension ConfigurationDraft {
     /// Requires that what is begun is whole: a key with its identifiers, a certificate for a key or
     /// a password.
-    mutating func checkPush() {
-        let apns = configuration.push.apns
-        let prefix = "push.apns"
+    mutating func checkWakes() {
+        let apns = configuration.wakes.apns
+        let prefix = "wakes.apns"
         func has(_ keys: String...) -> Bool {
             keys.contains { givenKeys.contains("\(prefix).\($0)") }
         }
         if has("key_file", "key_id", "team_id"), apns.certificate != nil {
             problems.add(
                 "there are a key and a certificate, and one of them is used",
-                cure: "Delete push.apns.certificate, or key_file, key_id and team_id.",
+                cure: "Delete wakes.apns.certificate, or key_file, key_id and team_id.",
                 key: "\(prefix).certificate", at: origin("\(prefix).certificate"))
         }
         let parts = [
@@ -22,7 +22,7 @@ extension ConfigurationDraft {
             for (name, isMissing) in parts where isMissing && areUsable("\(prefix).\(name)") {
                 problems.add(
                     "a key needs its file, its identifier and that of the team",
-                    cure: "Give push.apns.\(name), as Apple's developer site shows it.",
+                    cure: "Give wakes.apns.\(name), as Apple's developer site shows it.",
                     key: "\(prefix).\(name)",
                     at: origin(
                         "\(prefix).\(name)", "\(prefix).key_file", "\(prefix).key_id",
@@ -34,7 +34,7 @@ extension ConfigurationDraft {
         {
             problems.add(
                 "there is no certificate for this key or password",
-                cure: "Give push.apns.certificate, or delete it.", key: "\(prefix).certificate",
+                cure: "Give wakes.apns.certificate, or delete it.", key: "\(prefix).certificate",
                 at: origin("\(prefix).certificate_key", "\(prefix).certificate_password_file"))
         }
     }

@@ -2,7 +2,7 @@ import Addresses
 
 extension HermesConfiguration {
     /// How phones are woken; the rules are in ``limits``.
-    package struct Push: Sendable, Equatable {
+    package struct Wakes: Sendable, Equatable {
         package var apns = APNs()
         /// A receiver of wakes for other phones.
         package var webhook = Webhook()

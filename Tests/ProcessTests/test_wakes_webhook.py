@@ -12,7 +12,7 @@ from harness.admin import AdminAPI, hermesctl
 from harness.waiting import eventually
 from harness.webhook_receiver import SECRET, Receiver, Reply
 
-pytestmark = pytest.mark.hermesd("push")
+pytestmark = pytest.mark.hermesd("wakes")
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_a_receiver_that_fails_gets_the_wake_again(
     office.publish()
     eventually(lambda: office.device("phone").get("last_outcome") == "accepted", "woken")
     assert len({d.headers["hermes-delivery"] for d in receiver.deliveries}) == 1
-    assert office.broker.log.await_match(r"The receiver of push.webhook takes wakes again")
+    assert office.broker.log.await_match(r"The receiver of wakes.webhook takes wakes again")
 
 
 def test_silence_and_absence_lose_no_wake(office: Office, receiver: Receiver) -> None:
@@ -130,9 +130,9 @@ def test_silence_and_absence_lose_no_wake(office: Office, receiver: Receiver) ->
     office.publish()
     receiver.await_requests(1)
     receiver.close()
-    office.broker.log.await_match(r"The receiver of push.webhook takes no wakes")
+    office.broker.log.await_match(r"The receiver of wakes.webhook takes no wakes")
     status = hermesctl("devices", "status", broker=office.broker).output
-    assert "failing: " in status and "off (push.apns)" in status
+    assert "failing: " in status and "off (wakes.apns)" in status
     receiver.reply = lambda _: Reply()
     receiver.open()
     eventually(
@@ -150,7 +150,7 @@ def test_its_secret_is_read_again(office: Office, receiver: Receiver) -> None:
     assert receiver.await_requests(1)[0].is_genuine(b"another-secret-of-16-bytes")
     office.secret.chmod(0o644)
     before = office.broker.reload()
-    office.broker.log.await_match(r"push.webhook.secret_file: .*chmod 600", start=before)
+    office.broker.log.await_match(r"wakes.webhook.secret_file: .*chmod 600", start=before)
 
 
 def test_hermesctl_shows_registers_rings_and_forgets(office: Office, receiver: Receiver) -> None:
@@ -229,8 +229,8 @@ def test_what_a_message_asked_for_outlives_a_kill(
     secret.write_bytes(SECRET + b"\n")
     secret.chmod(0o600)
     again = hermesd(data=broker.data, environment={
-        "HERMES_PUSH_WEBHOOK_URL": receiver.url, "HERMES_PUSH_WEBHOOK_SECRET_FILE": str(secret),
-        "HERMES_PUSH_RECONNECT_WINDOW": "0s", "HERMES_PUSH_MERGE": "1s",
+        "HERMES_WAKES_WEBHOOK_URL": receiver.url, "HERMES_WAKES_WEBHOOK_SECRET_FILE": str(secret),
+        "HERMES_WAKES_RECONNECT_WINDOW": "0s", "HERMES_WAKES_MERGE": "1s",
     })
     wake = json.loads(receiver.await_requests(1)[0].body)
     assert (wake["topic"], wake["count"], wake["kind"]) == ("b", 1, "alert")
