@@ -51,7 +51,10 @@ struct WakeObstacleTests {
         "a test that is put off says why its sender does not send",
         arguments: [
             (Device.Kind.apns, obstacle),
-            (.webhook, "the receiver of wakes.webhook fails: status 500 (hermesctl devices status)"),
+            (
+                .webhook,
+                "the receiver of wakes.webhook fails: status 500 (hermesctl devices status)"
+            ),
         ])
     func test(kind: Device.Kind, words: String) async throws {
         let broker = Self.broker(kind, WakeTrial(outcome: "later", reason: "no sender"))

@@ -114,7 +114,8 @@ struct ConnectionOptionsTests {
             ["status", "--token-file", path], answers: [refusal()], environment: environment)
         #expect(explicit.requests.map(\.token) == ["from-file"])
         let variable = try await run(
-            ["status", "--data-directory", folder.path], answers: [refusal()], environment: environment)
+            ["status", "--data-directory", folder.path], answers: [refusal()],
+            environment: environment)
         #expect(variable.requests.map(\.token) == ["from-environment"])
         let option = try await run(
             ["status", "--data-directory", folder.path], answers: [refusal()], environment: [:])

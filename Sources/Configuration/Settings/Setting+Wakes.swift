@@ -65,7 +65,8 @@ extension Setting {
             ValueFormat.path("a file with a secret").optional(),
             "As webhook.secret_file, for the wakes."),
         .single(
-            "wakes.webhook.ca_file", \.wakes.webhook.caFile, ValueFormat.path("a PEM file").orUnset(),
+            "wakes.webhook.ca_file", \.wakes.webhook.caFile,
+            ValueFormat.path("a PEM file").orUnset(),
             "As webhook.ca_file, for the wakes."),
         .single(
             "wakes.webhook.timeout", \.wakes.webhook.timeout,

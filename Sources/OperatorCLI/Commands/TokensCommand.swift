@@ -38,7 +38,8 @@ struct TokenFileOptions: ParsableArguments {
     func validate() throws {
         if tokensFile?.isEmpty == true { throw ValidationError("--tokens-file is empty.") }
         if tokensFile != nil && dataDirectory != nil {
-            throw ValidationError("Give either --tokens-file or --data-directory: they name one file.")
+            throw ValidationError(
+                "Give either --tokens-file or --data-directory: they name one file.")
         }
     }
 
