@@ -178,6 +178,10 @@ struct NoticeLog {
         case .noRoom:
             metadata[LogKeys.setting] = "limits.device_bytes"
             write(.warning, "Device not registered, there is no room for it", now, metadata)
+        case .ofAnotherUser:
+            metadata[LogKeys.hint] = "hermesctl devices forget CLIENT makes room for the new user's"
+            write(
+                .notice, "Device of a client not changed, it is another user's", now, metadata)
         }
     }
 

@@ -70,9 +70,8 @@ struct PushRoutes: Sendable {
         ) {
             request throws(Problem) in
             let pushID = try await status(of: request).pushID
-            let status: PushStatus? = try await publisher.broker.ask {
-                .cancelPush(pushID: pushID, $0)
-            }
+            let name = request.owned(pushID)
+            let status: PushStatus? = try await publisher.broker.ask { .cancelPush(name, $0) }
             guard let status else { throw Problem.unknownPush(pushID) }
             return try Response.json(status)
         }
@@ -105,9 +104,8 @@ struct PushRoutes: Sendable {
 
     private func status(of request: RouteRequest) async throws(Problem) -> PushStatus {
         let pushID = request.parameter("id")
-        let status: PushStatus? = try await publisher.broker.ask {
-            .pushStatus(pushID: pushID, $0)
-        }
+        let name = request.owned(pushID)
+        let status: PushStatus? = try await publisher.broker.ask { .pushStatus(name, $0) }
         guard let status, request.maySee(status.topic) else {
             throw Problem.unknownPush(pushID)
         }
