@@ -128,7 +128,7 @@ extension Problem {
     fileprivate static let tooManyPushes = Problem(
         .tooManyPushes,
         "There are as many pushes as there may be that have not ended, or their bytes and those of "
-            + "scheduled messages are as many as they may be.",
+            + "scheduled messages are as many as they may be, in all or of this token.",
         fix: "Try again when some have ended, or raise limits.pushes or limits.scheduled_bytes; "
             + "with limits.pushes 0 this broker takes none.")
 }

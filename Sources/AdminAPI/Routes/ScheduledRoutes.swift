@@ -100,11 +100,12 @@ extension Problem {
     }
 
     static let alreadyScheduled = Problem(
-        .alreadyScheduled, "A scheduled message has this message_id.", field: "message_id",
+        .alreadyScheduled, "A scheduled message of this token has this message_id.", field: "message_id",
         fix: "Use another one, or DELETE /v1/scheduled/{id} first.")
 
     static let tooManyScheduled = Problem(
-        .tooManyScheduled, "There are as many scheduled messages as there may be.",
+        .tooManyScheduled,
+        "There are as many scheduled messages as there may be, or as this token may have.",
         field: "deliver_at",
         fix: "Try again when some are published, or raise limits.scheduled or "
             + "limits.scheduled_bytes.")

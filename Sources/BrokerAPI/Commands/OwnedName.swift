@@ -1,4 +1,4 @@
-/// Who gave an identifier: a digest of the name of the API token.
+/// The owner of an identifier: a digest of the name of the API token that gave it.
 ///
 /// The shard compares owners and divides room among them; it need not know their names.
 public struct OwnerID: RawRepresentable, Hashable, Sendable, BitwiseCopyable {

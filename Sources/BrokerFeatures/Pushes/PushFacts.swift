@@ -13,7 +13,7 @@ struct StoredPush: Hashable, Sendable {
     /// Milliseconds over which the push is spread.
     var spreadMs: Int64
     var pushID: [UInt8]
-    /// Who gave the identifier.
+    /// The token that gave the identifier.
     var owner: OwnerID
     var topic: [UInt8]
     /// Empty once the push has ended, as is ``target``.

@@ -8,7 +8,7 @@ struct StoredReceipt: Hashable, Sendable {
     /// UNIX time in milliseconds at which the message was published.
     var atMs: Int64
     var messageID: [UInt8]
-    /// Who gave the identifier.
+    /// The token that gave the identifier.
     var owner: OwnerID
     var topic: [UInt8]
 

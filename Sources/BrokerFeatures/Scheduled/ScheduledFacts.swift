@@ -10,7 +10,7 @@ struct StoredScheduled: Hashable, Sendable {
     /// Milliseconds after ``dueMs`` at which it expires; 0 for never.
     var expiresInMs: Int64
     var messageID: [UInt8]
-    /// Who gave the identifier.
+    /// The token that gave the identifier.
     var owner: OwnerID
     var topic: [UInt8]
     var payload: [UInt8]
