@@ -259,7 +259,8 @@ struct Server {
             "Few descriptors for connections of clients and of the HTTP API",
             metadata: [
                 "descriptors": "\(limit)",
-                LogKeys.hint: "raise the limit of open files: ulimit -n, or LimitNOFILE= of the unit",
+                LogKeys.hint:
+                    "raise the limit of open files: ulimit -n, or LimitNOFILE= of the unit",
             ])
     }
 

@@ -38,7 +38,8 @@ struct PublishKeysTests {
     func expiry() {
         var keys = makeKeys()
         _ = keys.add(
-            Self.identity(1), of: .unknown, PublishCounts(), limit: 100, at: Self.begin + Self.hour - 1)
+            Self.identity(1), of: .unknown, PublishCounts(), limit: 100,
+            at: Self.begin + Self.hour - 1)
         for hours in 0...24 {
             let early = keys.drop(limit: 100, at: Self.begin + Int64(hours) * Self.hour)
             #expect(early == nil)
@@ -58,7 +59,8 @@ struct PublishKeysTests {
     func limit() {
         var keys = makeKeys()
         for number in 0..<320 {
-            _ = keys.add(Self.identity(number), of: .unknown, PublishCounts(), limit: 320, at: Self.begin)
+            _ = keys.add(
+                Self.identity(number), of: .unknown, PublishCounts(), limit: 320, at: Self.begin)
         }
         var work = [keys.hasWork(limit: 320)]
         _ = keys.add(Self.identity(320), of: .unknown, PublishCounts(), limit: 320, at: Self.begin)
@@ -77,7 +79,9 @@ struct PublishKeysTests {
     func slices() {
         var keys = makeKeys()
         for number in 0..<5_000 {
-            _ = keys.add(Self.identity(number), of: .unknown, PublishCounts(), limit: 32 * 3_000, at: Self.begin)
+            _ = keys.add(
+                Self.identity(number), of: .unknown, PublishCounts(), limit: 32 * 3_000,
+                at: Self.begin)
         }
         var begins: [UInt64] = []
         var turns = 0
@@ -138,12 +142,14 @@ struct PublishKeysTests {
             last = key.bucket
         }
         for number in 10..<2_000 {
-            _ = keys.add(Self.identity(number), of: .unknown, PublishCounts(), limit: 64_000, at: Self.begin)
+            _ = keys.add(
+                Self.identity(number), of: .unknown, PublishCounts(), limit: 64_000, at: Self.begin)
         }
         while keys.hasWork(limit: 1) {
             let begin = keys.drop(limit: 1, at: Self.begin)
             let key = keys.add(
-                Self.identity(5_000 + Int(last)), of: .unknown, PublishCounts(), limit: 64_000, at: Self.begin)
+                Self.identity(5_000 + Int(last)), of: .unknown, PublishCounts(), limit: 64_000,
+                at: Self.begin)
             if let begin { #expect(key.bucket > begin) }
             last += 1
             if last & 0xF == 0 { break }
@@ -153,14 +159,16 @@ struct PublishKeysTests {
     @Test("what the store kept is known again, and new buckets lie behind it")
     func restored() {
         var keys = makeKeys()
-        let first = keys.add(Self.identity(1), of: .unknown, PublishCounts(queued: 2), limit: 9, at: Self.begin)
+        let first = keys.add(
+            Self.identity(1), of: .unknown, PublishCounts(queued: 2), limit: 9, at: Self.begin)
         let second = keys.add(
             Self.identity(2), of: .unknown, PublishCounts(), limit: 9, at: Self.begin + Self.hour)
         var restored = makeKeys()
         restored.restore(second)
         let answers = [1, 2].map { restored.answer(to: Self.identity($0)) }
         #expect(answers == [nil, .repeated(PublishCounts(), messageID: 1_002)])
-        let third = restored.add(Self.identity(3), of: .unknown, PublishCounts(), limit: 9, at: Self.begin)
+        let third = restored.add(
+            Self.identity(3), of: .unknown, PublishCounts(), limit: 9, at: Self.begin)
         #expect(first.bucket < second.bucket && third.bucket >= second.bucket)
     }
 }

@@ -67,7 +67,11 @@ struct PushFlowTests {
         for _ in 0..<most {
             link.advance(milliseconds: 1)
             link.commitAll()
-            if let status = link.shard.pushStatus(OwnedName(Array(id.utf8), of: .unknown)), status.endedAtMs != nil { return status }
+            if let status = link.shard.pushStatus(OwnedName(Array(id.utf8), of: .unknown)),
+                status.endedAtMs != nil
+            {
+                return status
+            }
         }
         return link.shard.pushStatus(OwnedName(Array(id.utf8), of: .unknown))
     }

@@ -21,7 +21,9 @@ struct ReceiptRestoringTests {
         for number in 3...4 as ClosedRange<UInt64> {
             let text = Array("m\(number)".utf8)
             receipts.restore(
-                StoredReceipt(number: number, atMs: 1, messageID: text, owner: .unknown, topic: text), pool: pool)
+                StoredReceipt(
+                    number: number, atMs: 1, messageID: text, owner: .unknown, topic: text),
+                pool: pool)
         }
         let ends: [(receipt: UInt64, place: UInt32, event: UInt64)] = [
             (3, 0, 6), (3, 1, 4), (4, 0, 5),

@@ -11,7 +11,8 @@ import Testing
 struct ScheduledMessagesTests {
     private static func stored(_ number: UInt64, dueMs: Int64) -> StoredScheduled {
         StoredScheduled(
-            number: number, dueMs: dueMs, expiresInMs: 0, messageID: Array("id\(number)".utf8), owner: .unknown,
+            number: number, dueMs: dueMs, expiresInMs: 0, messageID: Array("id\(number)".utf8),
+            owner: .unknown,
             topic: Array("t".utf8), payload: Array("p\(number)".utf8), qos: 1, retain: false,
             isFollowed: false)
     }

@@ -573,7 +573,9 @@ struct WakeFlowTests {
         #expect(refused)
     }
 
-    @Test("a user's device is changed neither by another user under its identifier, nor is all room one user's")
+    @Test(
+        "a user's device is changed neither by another user under its identifier, nor is all room one user's"
+    )
     func users() throws {
         let link = makeLink { $0.deviceBytes = 20_000 }
         func register(_ client: String, _ user: String?, _ token: [UInt8]) throws {

@@ -100,7 +100,8 @@ extension Problem {
     }
 
     static let alreadyScheduled = Problem(
-        .alreadyScheduled, "A scheduled message of this token has this message_id.", field: "message_id",
+        .alreadyScheduled, "A scheduled message of this token has this message_id.",
+        field: "message_id",
         fix: "Use another one, or DELETE /v1/scheduled/{id} first.")
 
     static let tooManyScheduled = Problem(

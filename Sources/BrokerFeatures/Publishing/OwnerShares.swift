@@ -17,7 +17,7 @@ enum SharedLimit {
     /// How many times the free room one owner may take.
     private static var shareOfFree: Int { 3 }
 
-    /// True when an owner may take `amount` more of a limit.
+    /// Decides whether an owner may take more of a limit.
     ///
     /// One may take three times what is free: three quarters of the limit while it is alone, and
     /// less the more there are, so a newcomer always finds room. It may take all of a limit of 3.
@@ -27,6 +27,7 @@ enum SharedLimit {
     ///   - own: What it takes already.
     ///   - total: What all take together.
     ///   - limit: The most that all may take.
+    /// - Returns: True when it may.
     static func admits(_ amount: Int, own: Int, total: Int, limit: Int) -> Bool {
         let free = limit - total
         return amount <= free && own <= shareOfFree * free

@@ -68,7 +68,7 @@ struct PublishKeys: ~Copyable {
         return .repeated(PublishCounts(first), messageID: first.messageID)
     }
 
-    /// Keeps a key that is not known; returns it for the store.
+    /// Keeps a key that is not known.
     ///
     /// - Parameters:
     ///   - identity: The key.
@@ -76,6 +76,7 @@ struct PublishKeys: ~Copyable {
     ///   - counts: The answer to its repeats.
     ///   - limit: The most keys that are kept.
     ///   - now: UNIX time in milliseconds.
+    /// - Returns: The key for the store.
     mutating func add(
         _ identity: PublishIdentity, of owner: OwnerID, _ counts: PublishCounts, limit: Int,
         at now: Int64

@@ -30,7 +30,8 @@ struct StoredPush: Hashable, Sendable {
 
     init(
         number: UInt64, createdMs: Int64, dueMs: Int64, expiresInMs: Int64, spreadMs: Int64,
-        pushID: [UInt8], owner: OwnerID, topic: [UInt8], payload: [UInt8], qos: UInt8, isFollowed: Bool,
+        pushID: [UInt8], owner: OwnerID, topic: [UInt8], payload: [UInt8], qos: UInt8,
+        isFollowed: Bool,
         target: [UInt8], seed: UInt64
     ) {
         self.number = number

@@ -60,14 +60,16 @@ struct Receipts: ~Copyable {
 
     /// Adds the receipt of a message; returns its place. `now` is UNIX time in milliseconds.
     mutating func add(
-        messageID: UnsafeRawBufferPointer, owner: OwnerID, topic: UnsafeRawBufferPointer, at now: Int64,
+        messageID: UnsafeRawBufferPointer, owner: OwnerID, topic: UnsafeRawBufferPointer,
+        at now: Int64,
         pool: BytePool
     ) -> UInt32 {
         lastNumber += 1
         return insert(
             Record(
                 number: lastNumber, atMs: now, owner: owner,
-                messageID: CompactBytes(messageID, pool: pool), topic: CompactBytes(topic, pool: pool)))
+                messageID: CompactBytes(messageID, pool: pool),
+                topic: CompactBytes(topic, pool: pool)))
     }
 
     /// Adds a receiver with a queue position; returns its place.

@@ -117,7 +117,8 @@ extension Shard {
             }
         }
         return MessageReceipt(
-            messageID: String(decoding: name.name, as: UTF8.self), topic: String(decoding: record.topic.array, as: UTF8.self),
+            messageID: String(decoding: name.name, as: UTF8.self),
+            topic: String(decoding: record.topic.array, as: UTF8.self),
             publishedAtMs: record.atMs, counts: record.counts.counts, receivers: list)
     }
 

@@ -97,7 +97,8 @@ enum ScheduledFact: Hashable {
             self = .message(
                 StoredScheduled(
                     number: number, dueMs: dueMs, expiresInMs: expiresInMs,
-                    messageID: name.name, owner: name.owner, topic: try value.text(), payload: value.rest(),
+                    messageID: name.name, owner: name.owner, topic: try value.text(),
+                    payload: value.rest(),
                     qos: qos, retain: retain, isFollowed: isFollowed))
         default: throw DamagedFact()
         }

@@ -43,7 +43,8 @@ extension Shard {
             number: features.scheduled.nextNumber(), dueMs: time.deliverAtMs,
             expiresInMs: time.expiresInMs, messageID: time.messageID, owner: name.owner,
             topic: publication.topic, payload: publication.payload,
-            qos: StoredQoS(publication.qos, publication.wake).byte, retain: publication.retain, isFollowed: !publication.receiptID.isEmpty)
+            qos: StoredQoS(publication.qos, publication.wake).byte, retain: publication.retain,
+            isFollowed: !publication.receiptID.isEmpty)
         features.scheduled.insert(stored, pool: pool)
         commits.records.scheduled(stored)
         keepKey(of: publication, PublishCounts())

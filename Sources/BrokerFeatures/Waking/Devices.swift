@@ -131,12 +131,13 @@ struct Devices: ~Copyable {
         return max(1, UInt32(truncatingIfNeeded: hashed))
     }
 
-    /// True when there is room for a device, in all and for its user.
+    /// Decides whether there is room for a device, in all and for its user.
     ///
     /// - Parameters:
     ///   - device: The new device.
     ///   - former: The one in whose place it comes.
     ///   - limit: The most bytes of all devices.
+    /// - Returns: True when there is.
     func hasRoom(for device: StoredDevice, replacing former: StoredDevice?, limit: Int) -> Bool {
         let freed = former.map { Self.bytes(of: $0) } ?? 0
         let isOfUser = former.map { $0.userName == device.userName } ?? false

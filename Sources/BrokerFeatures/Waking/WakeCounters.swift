@@ -23,8 +23,10 @@ struct WakeCounters: Sendable {
     // MARK: Figures
 
     var refusals: [BrokerFigures.Count] {
-        [BrokerFigures.Count("malformed", malformed), BrokerFigures.Count("no_room", refused),
-            BrokerFigures.Count("other_user", ofOthers)]
+        [
+            BrokerFigures.Count("malformed", malformed), BrokerFigures.Count("no_room", refused),
+            BrokerFigures.Count("other_user", ofOthers),
+        ]
     }
 
     var messages: [BrokerFigures.Count] {
