@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
+import textwrap
 import threading
 import time
 
 import pytest
+import requests
 
 from harness.admin import AdminAPI, curl, hermesctl
-from harness.broker import ADMIN_TOKEN, Hermesd
+from harness.broker import ADMIN_TOKEN, REPOSITORY, Hermesd
 from harness.raw_client import RawClient
 from harness.waiting import PATIENCE, eventually
 
@@ -330,3 +333,60 @@ def test_hermesctl_sends_a_file_and_counts(hermesd, tmp_path):
     assert done.errors == "hermesctl: 1 of 2 lines were not published.\n"
     done = hermesctl("publish", "--batch", "-", "--json", broker=broker, stdin=line("t", "2"))
     assert done.code == 0 and done.json["line"] == 1
+
+
+def test_a_client_that_sends_everything_first_gets_one_answer(start_broker):
+    """100,000 lines by requests, which reads nothing while it sends; two of them are wrong."""
+    broker = start_broker()
+    lines = [line("t/1", "x", message_id=f"m-{number}") for number in range(100_000)]
+    lines[7] = b"not json\n"
+    lines[99_999] = line("t/+", "x")
+    url = f"{broker.admin_url}/v1/messages/batch"
+    headers = {"Authorization": BEARER.partition(": ")[2], "Content-Type": "application/x-ndjson"}
+
+    def send(answer: str) -> requests.Response:
+        return requests.post(
+            f"{url}?answer={answer}", data=b"".join(lines), headers=headers, timeout=PATIENCE)
+
+    first = send("errors").json()
+    counts = {name: first[name] for name in ("lines", "done", "duplicates", "failed")}
+    assert counts == {"lines": 100_000, "done": 99_998, "duplicates": 0, "failed": 2}
+    assert [error["line"] for error in first["errors"]] == [8, 100_000]
+    assert first["errors"][1]["error"]["type"] == "urn:hermes:problem:invalid-topic"
+    again = send("errors").json()
+    assert (again["duplicates"], again["failed"]) == (99_998, 2)
+
+    lines[:] = [line("t/+", "x")] * 1_500
+    many = send("errors").json()
+    assert many["failed"] == 1_500 and len(many["errors"]) == 1_000
+    wrong = send("all")
+    assert wrong.status_code == 400 and wrong.json()["field"] == "answer"
+
+
+def documented(library: str) -> str:
+    """The example of docs/http-api.md that uses a library."""
+    text = (REPOSITORY / "docs/http-api.md").read_text()
+    found = [code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if library in code]
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.mark.parametrize("library", ["requests", "aiohttp"])
+def test_the_documented_clients_of_batches(start_broker, tmp_path, library, monkeypatch, capsys):
+    """The code of docs/http-api.md, with 20,000 lines of which one is wrong."""
+    broker = start_broker()
+    lines = [line("t/1", "x", message_id=f"m-{number}") for number in range(20_000)]
+    lines[10] = line("t/#", "x")
+    (tmp_path / "messages.ndjson").write_bytes(b"".join(lines))
+    monkeypatch.chdir(tmp_path)
+    code = documented(library)
+    if library == "aiohttp":
+        body = textwrap.indent(code, "    ")
+        code = f"import asyncio, aiohttp, json\nasync def run():\n{body}\nasyncio.run(run())"
+    exec(compile(code, "docs/http-api.md", "exec"), {"api": broker.admin_url, "token": ADMIN_TOKEN})
+    printed = capsys.readouterr().out.splitlines()
+    if library == "requests":
+        assert len(printed) == 1 and printed[0].startswith("11 Publish to one topic")
+    else:
+        assert len(printed) == 20_000 and "error" in printed[10]
+    assert AdminAPI(broker).metric("hermes_idempotency_keys ") == 19_999

@@ -28,24 +28,57 @@ protocol BatchWork: Sendable {
     func prepare(_ line: UnsafeRawBufferPointer, _ caller: Caller?) throws(Problem) -> Item
     /// Carries the items out, in order.
     func carryOut(_ items: [Item], for caller: Caller?) async -> Outcomes
-    /// Appends the result of an item, by its index among those that were carried out.
+    /// Appends the result of an item, by its index among those that were carried out, and returns how
+    /// it ended.
     func write(
-        _ outcomes: Outcomes, _ index: Int, of item: Item, line: Int, to results: inout ByteBuffer)
+        _ outcomes: Outcomes, _ index: Int, of item: Item, line: Int, to results: inout ByteBuffer
+    ) -> LineEnd
 }
 
-/// One batch under way: reads lines, carries out what they ask for in groups, and writes a result
-/// for each line, in order.
+/// How a line of a batch ended.
+enum LineEnd: Sendable {
+    case done
+    /// The line repeats one that was carried out before.
+    case repeated
+    case failed
+}
+
+/// One batch under way: reads lines, carries out what they ask for in groups, and tells the results,
+/// in order.
 ///
-/// The reader stops while a group is under way and the next one is full; the writer waits for the
-/// client to take its results. So a batch holds at most three groups, however long it is.
+/// The reader stops while a group is under way and the next one is full; with results for each line
+/// the writer waits for the client to take them. So a batch holds at most three groups, however long
+/// it is.
 struct BatchStream<Work: BatchWork>: Sendable {
     let work: Work
     let source: BodyStream
     let caller: Caller?
     let maximumLineBytes: Int
 
-    /// Answers the lines; throws only when the connection is lost.
-    func run(_ writer: inout any ResponseBodyWriter) async throws {
+    /// Answers each line with its result; throws only when the connection is lost.
+    func answerLines(_ writer: inout any ResponseBodyWriter) async throws {
+        try await run { group, refusal in
+            try await writer.write(await results(of: group, refusal))
+        }
+        try await writer.finish(nil)
+    }
+
+    /// Carries all lines out.
+    ///
+    /// - Returns: How they ended, once the body has.
+    func summary() async -> BatchSummary {
+        var summary = BatchSummary()
+        // Nothing is written, so nothing is thrown.
+        try? await run { group, refusal in
+            _ = await results(of: group, refusal) { end, result in summary.add(end, &result) }
+        }
+        return summary
+    }
+
+    /// Reads the lines in groups, and has each group answered.
+    private func run(
+        _ answer: (LineGroup<Work.Item>, Problem?) async throws -> Void
+    ) async throws {
         let lines = BatchLines<Work.Item>()
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             // The reader may be waiting, for the writer or for the client.
@@ -61,12 +94,11 @@ struct BatchStream<Work: BatchWork>: Sendable {
             while let group = await lines.take() {
                 signal(isBusy: true)
                 let refusal = refusal(since: &checked)
-                try await writer.write(await results(of: group, refusal))
+                try await answer(group, refusal)
                 if refusal != nil { break }
                 if !lines.isWaiting { signal(isBusy: false) }
             }
         }
-        try await writer.finish(nil)
     }
 
     /// Asks again at most once a second, since a batch may go on for hours.
@@ -158,26 +190,35 @@ struct BatchStream<Work: BatchWork>: Sendable {
 
     // MARK: Answering
 
-    /// Carries out the items of a group, unless they are refused; returns the results of its lines.
+    /// Carries out the items of a group, unless they are refused.
+    ///
+    /// - Parameters:
+    ///   - group: The lines.
+    ///   - refusal: Why they are refused.
+    ///   - each: Gets the end and the result of each line, and may take the result away.
+    /// - Returns: The results of the lines.
     private func results(
-        of group: LineGroup<Work.Item>, _ refusal: Problem?
+        of group: LineGroup<Work.Item>, _ refusal: Problem?,
+        _ each: (LineEnd, inout ByteBuffer) -> Void = { _, _ in }
     ) async -> ByteBuffer {
         let outcomes = refusal == nil ? await work.carryOut(group.items, for: caller) : nil
         var results = ByteBuffer()
         results.reserveCapacity(group.lines.count * 192)
         var next = 0
         for line in group.lines {
+            var end = LineEnd.failed
             switch line.content {
             case .problem(let problem): results.write(problem, line: line.number)
             case .item:
                 if let outcomes {
-                    work.write(
+                    end = work.write(
                         outcomes, next, of: group.items[next], line: line.number, to: &results)
                 } else if let refusal {
                     results.write(refusal, line: line.number)
                 }
                 next += 1
             }
+            each(end, &results)
         }
         return results
     }

@@ -37,11 +37,14 @@ struct MessageBatch: BatchWork {
     func write(
         _ outcomes: [Result<PublishOutcome, Problem>], _ index: Int, of message: PreparedMessage,
         line: Int, to results: inout ByteBuffer
-    ) {
+    ) -> LineEnd {
         do throws(Problem) {
-            results.write(try publisher.result(message.id, outcomes[index].get()), line: line)
+            let result = try publisher.result(message.id, outcomes[index].get())
+            results.write(result, line: line)
+            return result.duplicate ? .repeated : .done
         } catch {
             results.write(error, line: line)
+            return .failed
         }
     }
 }

@@ -45,10 +45,14 @@ struct PushBatch: BatchWork {
     func write(
         _ outcomes: [Result<PushAccepted, Problem>], _ index: Int, of order: PushOrder, line: Int,
         to results: inout ByteBuffer
-    ) {
+    ) -> LineEnd {
         switch outcomes[index] {
-        case .success(let accepted): results.write(accepted, line: line)
-        case .failure(let problem): results.write(problem, line: line)
+        case .success(let accepted):
+            results.write(accepted, line: line)
+            return accepted.duplicate ? .repeated : .done
+        case .failure(let problem):
+            results.write(problem, line: line)
+            return .failed
         }
     }
 }

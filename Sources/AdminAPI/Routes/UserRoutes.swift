@@ -83,7 +83,7 @@ struct UserRoutes: Sendable {
 
     private var importing: Route {
         Route(
-            method: .post, path: "/v1/users/import", access: .admin, body: .lines
+            method: .post, path: "/v1/users/import", access: .admin, body: .lines, query: ["answer"]
         ) { request throws(Problem) in
             guard let stream = request.stream else {
                 preconditionFailure("/v1/users/import got no lines to read")
@@ -93,12 +93,7 @@ struct UserRoutes: Sendable {
             let batch = BatchStream(
                 work: work, source: stream, caller: request.caller,
                 maximumLineBytes: maximumLineBytes)
-            return Response(
-                status: .ok, headers: [.contentType: "application/x-ndjson"],
-                body: ResponseBody { writer in
-                    defer { withExtendedLifetime(place) {} }
-                    try await batch.run(&writer)
-                })
+            return try await batch.response(request, place)
         }
     }
 

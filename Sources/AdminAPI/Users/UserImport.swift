@@ -54,12 +54,15 @@ struct UserImport: BatchWork {
     func write(
         _ outcomes: Outcomes, _ index: Int, of item: UserOrder, line: Int,
         to results: inout ByteBuffer
-    ) {
+    ) -> LineEnd {
         switch outcomes[index] {
         case .success(let existed):
             results.write(
                 UserImported(line: line, name: item.name.text, created: !existed))
-        case .failure(let problem): results.write(problem, line: line)
+            return .done
+        case .failure(let problem):
+            results.write(problem, line: line)
+            return .failed
         }
     }
 }
