@@ -34,7 +34,9 @@ extension BrokerLoop {
                 untold.set(nil, of: handle)
                 note(happening(opening, of: handle, userName), to: client, atMs: opening.sinceMs)
             }
-            remember(client, .disconnected, reason: reason.name, of: handle, userName: userName)
+            remember(
+                client, .disconnected, reason: reason.name, of: handle, userName: userName,
+                detail: Self.detail(of: reason))
         case .refused(let handle, let client, let userName, let reason, let detail):
             remember(
                 client, .refused, reason: reason.name, of: handle, userName: userName,
@@ -104,6 +106,12 @@ extension BrokerLoop {
         return history
     }
 
+    /// What the client did that ended its connection, with the rule or the limit.
+    private static func detail(of reason: CloseReason) -> String? {
+        guard case .protocolViolation(let violation) = reason else { return nil }
+        return "\(violation.explanation) (\(violation.statement))"
+    }
+
     /// For ``history(of:)``; empty if it is not known.
     private func rawAddress(of handle: Handle) -> [UInt8] {
         let address = reactor.peerAddress(of: handle)
@@ -165,6 +173,7 @@ extension BrokerLoop {
         case .expired: "session expired"
         case .deviceGone: "device gone, says its push service: \(reason)"
         case .deviceSetAside: "device set aside, since its push service refuses it: \(reason)"
+        case .flapping: "comes and goes: \(reason)"
         }
     }
 }

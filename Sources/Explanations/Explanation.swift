@@ -75,7 +75,8 @@ package struct Explanation {
         } else {
             var line = "It is offline since \(span(client.sinceMs))"
             if let reason = detail.lastDisconnectReason {
-                line += ": \(Self.words(ofEnd: reason))"
+                let end = history.events.first { $0.kind == .disconnected }
+                line += ": \(Self.words(ofEnd: reason, end?.detail))"
             } else {
                 line += "; why it went was forgotten when the broker stopped"
             }
@@ -100,15 +101,19 @@ package struct Explanation {
                     + "connects again before its former connection is closed, as after a change of "
                     + "networks.")
         } else if connects.count >= 3, let oldest = connects.last {
+            let faults = lately.filter {
+                $0.kind == .disconnected && ClientEvent.isTrouble($0.kind, reason: $0.reason)
+            }
             lines.append(
-                "It connected \(connects.count) times within \(span(oldest.lastMs)): its network "
-                    + "or its app lets connections go.")
+                "It connected \(connects.count) times within \(span(oldest.lastMs)): "
+                    + (faults.first.map { Self.words(ofEnd: $0.reason, $0.detail) + "." }
+                        ?? "its network or its app lets connections go."))
         }
         return lines
     }
 
     /// Why a connection ended.
-    static func words(ofEnd reason: String) -> String {
+    static func words(ofEnd reason: String, _ detail: String? = nil) -> String {
         switch reason {
         case "disconnect": "it said goodbye (DISCONNECT)"
         case "keep_alive":
@@ -117,7 +122,9 @@ package struct Explanation {
         case "peer_closed": "its side closed the connection without DISCONNECT"
         case "network_error": "the connection broke"
         case "taken_over": "another connection with its identifier took over"
-        case "protocol_violation": "it broke a rule of MQTT (the log says which)"
+        case "protocol_violation":
+            detail.map { "it sent what ends a connection: \($0)" }
+                ?? "it broke a rule of MQTT (the log says which)"
         case "publish_denied": "it published to a topic that the access rules deny"
         case "administrator": "an operator closed the connection"
         case "draining": "an operator drained the broker, so that its clients go elsewhere"
@@ -246,7 +253,8 @@ package struct Explanation {
                 return "Its push service said \(ago(event.lastMs)) that its device is gone "
                     + "(\(event.reason)), which was forgotten until it registers again."
             // The device itself says so while it is set aside.
-            case .connected, .disconnected, .lostMessages, .expired, .deviceSetAside: return nil
+            case .connected, .disconnected, .lostMessages, .expired, .deviceSetAside, .flapping:
+                return nil
             }
         }
     }

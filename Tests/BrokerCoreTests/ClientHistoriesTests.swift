@@ -90,7 +90,8 @@ struct ClientHistoriesTests {
 
     @Test("a client and an event take what docs/limits.md says")
     func sizes() {
-        #expect(MemoryLayout<ClientHistories.Record>.stride + 16 == 64)
+        #expect(MemoryLayout<ClientHistories.Record>.stride + 16 == 56)
+        #expect(ClientTroubles.recordBytes == 56)
         #expect(MemoryLayout<ClientHistories.Event>.stride == 64)
     }
 
@@ -121,6 +122,52 @@ struct ClientHistoriesTests {
         #expect(found() == ["a subscribe 5", "d locked_out 4"])
         histories.trim(to: 0)
         #expect(found().isEmpty)
+    }
+
+    @Test("take-overs that alternate with connections are counted, all of them")
+    func takeOvers() {
+        var histories = Self.histories()
+        for time in 0..<1_220 {
+            let happening =
+                time % 2 == 0
+                ? Happening(.connected, reason: "resumed")
+                : Happening(.disconnected, reason: "taken_over")
+            histories.note(happening, to: [0x70], atMs: Int64(time), limit: 1 << 20)
+        }
+        let troubles = histories.troubles(nil, limit: 9) { _ in "" }.map(\.event)
+        #expect(troubles.map(\.count) == [610])
+        #expect(troubles.map(\.firstMs) == [1] && troubles.map(\.lastMs) == [1_219])
+        #expect(troubles.map(\.kind) == [.disconnected])
+    }
+
+    @Test("a client that comes and goes is in trouble, one that does so now and then is not")
+    func flapping() {
+        var histories = Self.histories()
+        func round(_ client: String, _ time: Int64) {
+            for kind in [ClientEvent.Kind.connected, .disconnected] {
+                histories.note(
+                    Happening(kind, reason: kind == .connected ? "new" : "peer_closed"),
+                    to: Array(client.utf8), atMs: time, limit: 1 << 20)
+            }
+        }
+        for number in 0..<40 {
+            round("wild", Int64(number) * 1_000)
+            round("calm", Int64(number) * 30_000)
+        }
+        func found(_ kind: ClientEvent.Kind?) -> [ClientTrouble] {
+            histories.troubles(kind, limit: 9) { _ in "" }
+        }
+        for kind in [nil, ClientEvent.Kind.flapping] {
+            #expect(found(kind).map(\.clientID) == ["wild"])
+            #expect(found(kind).first?.event.kind == .flapping)
+            #expect(found(kind).first?.event.count == 40)
+            #expect(found(kind).first?.event.firstMs == 0)
+        }
+        let others = found(.disconnected)
+        #expect(others.isEmpty)
+        // A day later it begins anew.
+        for number in 0..<4 { round("wild", 86_400_000 + Int64(number)) }
+        #expect(found(nil).first?.event.count == 4)
     }
 
     @Test("a repetition tells of the last one")

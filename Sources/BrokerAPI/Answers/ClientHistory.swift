@@ -43,6 +43,8 @@ public struct ClientEvent: Codable, Sendable, Equatable {
         case deviceGone = "device_gone"
         /// The push service refused the client's device, which is not woken until it registers again.
         case deviceSetAside = "device_set_aside"
+        /// Connections came and went again and again; a trouble, and no event of a history.
+        case flapping
     }
 
     public var kind: Kind

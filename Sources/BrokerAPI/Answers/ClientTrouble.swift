@@ -39,13 +39,13 @@ public struct TroubleList: Codable, Sendable, Equatable {
 extension ClientEvent {
     /// Kinds of events that may be troubles.
     public static let troubleKinds: [Kind] = [
-        .refused, .denied, .lostMessages, .filterRefused, .disconnected,
+        .refused, .denied, .lostMessages, .filterRefused, .disconnected, .flapping,
     ]
 
     /// True for a trouble of this kind and reason; see ``ClientTrouble``.
     public static func isTrouble(_ kind: Kind, reason: String) -> Bool {
         switch kind {
-        case .refused, .denied, .lostMessages, .filterRefused: true
+        case .refused, .denied, .lostMessages, .filterRefused, .flapping: true
         case .connected, .expired, .deviceGone, .deviceSetAside: false
         case .disconnected:
             switch reason {

@@ -8,28 +8,6 @@ import Structures
 ///
 /// The loop owns it, because it knows the addresses.
 public struct ClientHistories: ~Copyable {
-    struct Event: BitwiseCopyable {
-        let firstMs: Int64
-        var lastMs: Int64
-        var count: UInt32
-        /// The event before; ``noIndex`` without one.
-        var older: UInt32
-        let reason: CompactBytes
-        /// Address, user name, topic and detail, one after the other.
-        var texts = CompactBytes()
-        var addressEnd: UInt16 = 0
-        var userNameEnd: UInt16 = 0
-        var topicEnd: UInt16 = 0
-        let kind: UInt8
-
-        var bytes: Int { MemoryLayout<Self>.stride + reason.count + texts.count }
-
-        func destroy(in pool: BytePool) {
-            reason.destroy(in: pool)
-            texts.destroy(in: pool)
-        }
-    }
-
     struct Record: BitwiseCopyable {
         let identifier: CompactBytes
         /// The newest event, which names the one before.
@@ -40,13 +18,13 @@ public struct ClientHistories: ~Copyable {
         /// Bytes of the events.
         var eventBytes: UInt32 = 0
         var links = ListLinks()
-        var troubleLinks = ListLinks()
-        /// True once a trouble has happened to it.
-        var isTroubled = false
+        /// Its newest trouble; ``noIndex`` before the first.
+        var trouble = noIndex
 
         /// All that the record counts, with its place in the index.
         var bytes: Int {
             MemoryLayout<Self>.stride + 16 + identifier.count + Int(eventBytes)
+                + (trouble == noIndex ? 0 : ClientTroubles.recordBytes)
         }
     }
 
@@ -57,18 +35,11 @@ public struct ClientHistories: ~Copyable {
         }
     }
 
-    private enum ByTrouble: ListField {
-        static subscript(record: UnsafeMutablePointer<Record>) -> ListLinks {
-            get { record.pointee.troubleLinks }
-            set { record.pointee.troubleLinks = newValue }
-        }
-    }
-
     /// Events of one client.
     static let mostEvents: UInt8 = 8
-    /// Bytes of a user name, topic or detail; longer ones are cut.
-    private static let mostText = 256
-
+    /// Ends of connections within a minute from which on a client flaps; eight events hold four.
+    private static let flappingEnds = 4
+    static let flappingMs: Int64 = 60_000
     /// Clients that a search for troubles looks at, so that it delays nobody.
     private static let mostTroubleSteps = 4_096
 
@@ -80,14 +51,14 @@ public struct ClientHistories: ~Copyable {
     /// The longest unchanged first, of clients that have got in and of the others.
     private var known = IntrusiveList<ByAge>()
     private var strangers = IntrusiveList<ByAge>()
-    /// The newest trouble first.
-    private var troubled = IntrusiveList<ByTrouble>()
+    private var troubles: ClientTroubles
     private var knownBytes = 0
     private var strangerBytes = 0
 
     public init(hash: KeyedHash, pool: BytePool) {
         self.hash = hash
         self.pool = pool
+        troubles = ClientTroubles(pool: pool)
     }
 
     // MARK: Changes
@@ -102,13 +73,43 @@ public struct ClientHistories: ~Copyable {
         unlist(place)
         if happening.kind != .refused { records[place].hasSession = true }
         if !repeats(happening, at: place, now) { append(happening, to: place, now) }
+        noteTrouble(happening, at: place, now)
         list(place)
-        if ClientEvent.isTrouble(happening.kind, reason: happening.reason) {
-            if records[place].isTroubled { troubled.remove(place, in: records) }
-            records[place].isTroubled = true
-            troubled.prepend(place, in: records)
-        }
         trim(to: limit)
+    }
+
+    /// Notes what is a trouble by itself, or that the client comes and goes again and again.
+    private mutating func noteTrouble(_ happening: Happening, at place: UInt32, _ now: Int64) {
+        var trouble = (kind: happening.kind, count: happening.count, firstMs: now)
+        if !ClientEvent.isTrouble(happening.kind, reason: happening.reason) {
+            guard happening.kind == .disconnected,
+                let flapping = flapping(of: place, now)
+            else { return }
+            trouble = (.flapping, flapping.count, flapping.firstMs)
+        }
+        records[place].trouble = troubles.note(
+            trouble.kind, happening.reason, count: trouble.count, of: place,
+            former: records[place].trouble, firstMs: trouble.firstMs, at: now)
+    }
+
+    /// How often a client has come and gone within a minute, and since when, if that is too often; if
+    /// that is known already, one time more.
+    private func flapping(of place: UInt32, _ now: Int64) -> (count: UInt64, firstMs: Int64)? {
+        var (ends, firstMs) = (0, now)
+        var event = records[place].newest
+        while event != noIndex, events[event].firstMs > now - Self.flappingMs {
+            if events[event].kind == Event.number(of: .disconnected) {
+                ends += 1
+                firstMs = events[event].firstMs
+            }
+            event = events[event].older
+        }
+        guard ends >= Self.flappingEnds else { return nil }
+        let known = records[place].trouble
+        let isKnown =
+            known != noIndex && troubles[known].kind == .flapping
+            && troubles[known].lastMs > now - Self.flappingMs
+        return (isKnown ? 1 : UInt64(ends), firstMs)
     }
 
     /// Forgets what happened longest ago until all takes no more than `limit` bytes.
@@ -146,27 +147,21 @@ public struct ClientHistories: ~Copyable {
     ) -> Bool {
         let newest = records[place].newest
         guard newest != noIndex, happening.kind != .connected, happening.kind != .disconnected,
-            events[newest].kind == Self.number(of: happening.kind),
-            Self.withBytes(of: happening.reason, { events[newest].reason.equals($0) })
+            events[newest].kind == Event.number(of: happening.kind),
+            events[newest].hasReason(happening.reason)
         else { return false }
         events[newest].count = UInt32(
             clamping: UInt64(events[newest].count) + happening.count)
         events[newest].lastMs = now
         records[place].eventBytes -= UInt32(events[newest].bytes)
-        events[newest].texts.destroy(in: pool)
-        setTexts(of: newest, happening)
+        events[newest].setTexts(happening, pool: pool)
         records[place].eventBytes += UInt32(events[newest].bytes)
         return true
     }
 
     private mutating func append(_ happening: Happening, to place: UInt32, _ now: Int64) {
         let (newer, older) = neighbours(of: happening.kind, at: place, now)
-        let event = events.insert(
-            Event(
-                firstMs: now, lastMs: now, count: UInt32(clamping: happening.count), older: older,
-                reason: Self.withBytes(of: happening.reason) { CompactBytes($0, pool: pool) },
-                kind: Self.number(of: happening.kind)))
-        setTexts(of: event, happening)
+        let event = events.insert(Event(happening, older: older, atMs: now, pool: pool))
         if newer == noIndex { records[place].newest = event } else { events[newer].older = event }
         records[place].count += 1
         records[place].eventBytes += UInt32(events[event].bytes)
@@ -186,18 +181,6 @@ public struct ClientHistories: ~Copyable {
         return (newer, older)
     }
 
-    private mutating func setTexts(of event: UInt32, _ happening: Happening) {
-        let userName = Self.cut(happening.userName)
-        let topic = Self.cut(happening.topic)
-        let texts = happening.address + userName + topic + Self.cut(happening.detail)
-        events[event].texts = texts.withUnsafeBytes { CompactBytes($0, pool: pool) }
-        events[event].addressEnd = UInt16(clamping: happening.address.count)
-        events[event].userNameEnd = UInt16(
-            clamping: happening.address.count + userName.count)
-        events[event].topicEnd = UInt16(
-            clamping: happening.address.count + userName.count + topic.count)
-    }
-
     private mutating func dropOldest(of place: UInt32) {
         var last = records[place].newest
         while events[last].older != noIndex, events[events[last].older].older != noIndex {
@@ -215,21 +198,6 @@ public struct ClientHistories: ~Copyable {
         events.remove(event)
     }
 
-    /// Lends the bytes of a text; the names of reasons need no copy.
-    private static func withBytes<Result>(
-        of text: String, _ body: (UnsafeRawBufferPointer) -> Result
-    ) -> Result {
-        var text = text
-        return text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
-    }
-
-    /// At most ``mostText`` bytes, cut between characters.
-    private static func cut(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
-        var end = min(bytes.count, mostText)
-        while end < bytes.count, end > 0, bytes[end] & 0xC0 == 0x80 { end -= 1 }
-        return bytes[..<end]
-    }
-
     private mutating func insert(_ client: UnsafeRawBufferPointer) -> UInt32 {
         let place = records.insert(Record(identifier: CompactBytes(client, pool: pool)))
         byIdentifier.insert(hash(client), place)
@@ -239,7 +207,7 @@ public struct ClientHistories: ~Copyable {
 
     private mutating func forget(_ place: UInt32) {
         unlist(place)
-        if records[place].isTroubled { troubled.remove(place, in: records) }
+        if records[place].trouble != noIndex { troubles.remove(records[place].trouble) }
         let record = records[place]
         var event = record.newest
         while event != noIndex {
@@ -271,7 +239,7 @@ public struct ClientHistories: ~Copyable {
         var found: [ClientEvent] = []
         var event = records[place].newest
         while event != noIndex {
-            found.append(Self.event(events[event], address))
+            found.append(events[event].told(address))
             event = events[event].older
         }
         return ClientHistory(clientID: clientID, events: found)
@@ -282,26 +250,54 @@ public struct ClientHistories: ~Copyable {
     public func troubles(
         _ kind: ClientEvent.Kind?, limit: Int, address: (ArraySlice<UInt8>) -> String
     ) -> [ClientTrouble] {
-        var found: [(place: UInt32, event: UInt32)] = []
-        var (place, steps) = (troubled.first, Self.mostTroubleSteps)
+        var found: [(trouble: UInt32, event: UInt32)] = []
+        var (trouble, steps) = (troubles.newest, Self.mostTroubleSteps)
         // A client's newest trouble of one kind may be older than those of clients behind it.
-        while place != noIndex, steps > 0, kind != nil || found.count < limit {
+        while trouble != noIndex, steps > 0, kind != nil || found.count < limit {
             steps -= 1
-            if let event = newestTrouble(of: place, kind) { found.append((place, event)) }
-            place = records[place].troubleLinks.next
+            if let event = event(of: trouble, kind) { found.append((trouble, event)) }
+            trouble = troubles.older(than: trouble)
         }
         if kind != nil { found.sort { events[$0.event].lastMs > events[$1.event].lastMs } }
-        return found.prefix(limit).map { place, event in
+        return found.prefix(limit).map { trouble, event in
             ClientTrouble(
-                clientID: String(decoding: records[place].identifier.array, as: UTF8.self),
-                event: Self.event(events[event], address))
+                clientID: String(
+                    decoding: records[troubles[trouble].client].identifier.array, as: UTF8.self),
+                event: describe(troubles[trouble], event, kind, address))
         }
+    }
+
+    /// The event that tells of a client's trouble of a kind, or of any: the end of its last connection
+    /// when it comes and goes too often.
+    private func event(of trouble: UInt32, _ kind: ClientEvent.Kind?) -> UInt32? {
+        let trouble = troubles[trouble]
+        guard trouble.kind == .flapping, kind == nil || kind == .flapping else {
+            return newestTrouble(of: trouble.client, kind)
+        }
+        var event = records[trouble.client].newest
+        while event != noIndex, events[event].kind != Event.number(of: .disconnected) {
+            event = events[event].older
+        }
+        return event == noIndex ? nil : event
+    }
+
+    /// A trouble with the event that tells of it; its number counts repetitions that are not in a row.
+    private func describe(
+        _ trouble: ClientTroubles.Record, _ event: UInt32, _ kind: ClientEvent.Kind?,
+        _ address: (ArraySlice<UInt8>) -> String
+    ) -> ClientEvent {
+        var told = events[event].told(address)
+        if trouble.kind == .flapping, kind != .disconnected { told.kind = .flapping }
+        guard told.kind == trouble.kind, trouble.lastMs == told.lastMs else { return told }
+        told.count = max(told.count, UInt64(trouble.count))
+        told.firstMs = min(told.firstMs, trouble.firstMs)
+        return told
     }
 
     private func newestTrouble(of place: UInt32, _ kind: ClientEvent.Kind?) -> UInt32? {
         var event = records[place].newest
         while event != noIndex {
-            let its = ClientEvent.Kind.allCases[Int(events[event].kind)]
+            let its = events[event].kindOfEvent
             if kind == nil || kind == its, isTrouble(event, its) { return event }
             event = events[event].older
         }
@@ -314,37 +310,5 @@ public struct ClientHistories: ~Copyable {
             kind == .disconnected
             ? String(decoding: events[event].reason.array, as: UTF8.self) : ""
         return ClientEvent.isTrouble(kind, reason: reason)
-    }
-
-    private static func event(
-        _ event: Event, _ address: (ArraySlice<UInt8>) -> String
-    ) -> ClientEvent {
-        let texts = event.texts.array
-        func text(_ range: Range<Int>) -> String? {
-            range.isEmpty ? nil : String(decoding: texts[range], as: UTF8.self)
-        }
-        let (addressEnd, userNameEnd) = (Int(event.addressEnd), Int(event.userNameEnd))
-        let topicEnd = Int(event.topicEnd)
-        return ClientEvent(
-            kind: ClientEvent.Kind.allCases[Int(event.kind)],
-            firstMs: event.firstMs, lastMs: event.lastMs,
-            count: UInt64(event.count), reason: String(decoding: event.reason.array, as: UTF8.self),
-            address: addressEnd > 0 ? address(texts[..<addressEnd]) : nil,
-            userName: text(addressEnd..<userNameEnd),
-            topic: text(userNameEnd..<topicEnd), detail: text(topicEnd..<texts.count))
-    }
-
-    private static func number(of kind: ClientEvent.Kind) -> UInt8 {
-        switch kind {
-        case .connected: 0
-        case .disconnected: 1
-        case .refused: 2
-        case .lostMessages: 3
-        case .filterRefused: 4
-        case .denied: 5
-        case .expired: 6
-        case .deviceGone: 7
-        case .deviceSetAside: 8
-        }
     }
 }

@@ -8,15 +8,15 @@ struct TroublesCommand: OperatorCommand {
         abstract: "Show which clients are in trouble, the newest trouble first.",
         discussion: """
             Troubles are CONNECTs that were refused, topics that the access rules denied, messages \
-            that were lost, filters that met a limit, and connections that ended by a take-over, a \
-            broken rule or an output that was not read. Each client has one line, its newest \
+            that were lost, filters that met a limit, connections that ended by a take-over, a broken \
+            rule or an output that was not read, and clients that come and go. Each client has one line, its newest \
             trouble; hermesctl explain tells the rest. The broker remembers the last 8 events of a \
             client (limits.history_bytes) and forgets all when it stops.
             """)
 
     @Option(
         help: ArgumentHelp(
-            "Only refused, denied, lost-messages, filter-refused or disconnected.",
+            "Only refused, denied, lost-messages, filter-refused, disconnected or flapping.",
             valueName: "kind"),
         transform: parse)
     var kind: ClientEvent.Kind?
