@@ -78,6 +78,7 @@ package enum LogKeys {
     package static let path = "http.path"
     package static let problem = "http.problem"
     package static let status = "http.status"
+    package static let request = "http.request_id"
 
     // MARK: Webhook
     package static let webhookURL = "webhook.url"

@@ -11,6 +11,8 @@ struct Problem: Error, Equatable {
     var fix: String
     /// Headers that the status requires, such as `Allow`.
     var headers: HTTPFields = [:]
+    /// The name of the request; `nil` for a line of a batch.
+    var requestID: RequestID?
 
     init(
         _ kind: Kind, _ detail: String, field: String? = nil, fix: String,
@@ -27,7 +29,8 @@ struct Problem: Error, Equatable {
     var model: ProblemModel {
         ProblemModel(
             type: "urn:hermes:problem:\(kind.rawValue)", title: kind.title,
-            status: kind.status.code, detail: detail, field: field, fix: fix)
+            status: kind.status.code, detail: detail, field: field, fix: fix,
+            requestID: requestID?.text)
     }
 }
 

@@ -11,6 +11,8 @@ struct RequestHeaders {
     private(set) var ifMatch: String?
     private(set) var ifNoneMatch: String?
     private(set) var origin: String?
+    private(set) var requestID: String?
+    private(set) var traceParent: String?
     private(set) var transferEncoding: String?
     /// True when the fields contain a `Host`: the first one is the authority, so this is a second.
     private(set) var hasSecondHost = false
@@ -29,6 +31,8 @@ struct RequestHeaders {
             case "if-match": Self.add(field.value, to: &ifMatch)
             case "if-none-match": Self.add(field.value, to: &ifNoneMatch)
             case "origin": Self.add(field.value, to: &origin)
+            case "traceparent": Self.add(field.value, to: &traceParent)
+            case "x-request-id": Self.add(field.value, to: &requestID)
             case "transfer-encoding": Self.add(field.value, to: &transferEncoding)
             default:
                 guard let cure = Self.cure(forUnsupported: field.name.canonicalName) else {

@@ -22,6 +22,7 @@ struct AdminResponder: Sendable {
     let date: HTTPDate
     let logger: Logger
     let log: FloodLog
+    let ids = RequestIDs()
 
     /// Answers one request; throws only when the connection is lost.
     @Sendable
@@ -31,8 +32,10 @@ struct AdminResponder: Sendable {
         let start = ContinuousClock.now
         var response: Response
         var routeNumber: Int?
+        let headers = RequestHeaders(request.headers)
+        let id = RequestID(given: headers.requestID, traceParent: headers.traceParent, ids)
         do throws(Problem) {
-            let admitted = try admit(request, channel, &routeNumber)
+            let admitted = try admit(request, headers, channel, &routeNumber)
             if admitted.expectsContinue {
                 try await Self.invite(writer)
             }
@@ -51,12 +54,15 @@ struct AdminResponder: Sendable {
             }
             response = try await admitted.route.handler(routeRequest)
             if let wanted = admitted.ifNoneMatch { response.answerUnlessChanged(wanted) }
-            if admitted.route.isChange { logChange(request, admitted, from: channel) }
+            if admitted.route.isChange { logChange(request, id, admitted, from: channel) }
         } catch {
-            report(error, of: request, from: channel)
-            response = Response(error)
+            report(error, of: request, id, from: channel)
+            var problem = error
+            problem.requestID = id
+            response = Response(problem)
         }
         response.headers[.date] = date.now()
+        if let header = RequestID.header { response.headers[header] = id.text }
         response.headers.append(contentsOf: Self.fixedHeaders)
         let span = ContinuousClock.now - start
         requests.count(route: routeNumber, status: response.status.code, after: span)
@@ -67,6 +73,7 @@ struct AdminResponder: Sendable {
                 LogKeys.path: "\((request.head.path ?? "").visible())",
                 LogKeys.status: "\(response.status.code)",
                 LogKeys.durationMicroseconds: "\(span.microseconds)",
+                LogKeys.request: "\(id.text)",
             ])
         if connections.mustWait(channel) { try await Task.sleep(for: limits.strangerPause) }
         if request.method == .head { response = Self.head(of: response) }
@@ -106,7 +113,8 @@ struct AdminResponder: Sendable {
     }
 
     private func admit(
-        _ request: Request, _ channel: any Channel, _ routeNumber: inout Int?
+        _ request: Request, _ headers: RequestHeaders, _ channel: any Channel,
+        _ routeNumber: inout Int?
     ) throws(Problem) -> Admitted {
         let text = request.head.path ?? ""
         guard text.utf8.count <= limits.targetBytes else {
@@ -115,7 +123,6 @@ struct AdminResponder: Sendable {
                 "The request target is larger than \(limits.targetBytes) bytes.",
                 fix: "Send a shorter path and query.")
         }
-        let headers = RequestHeaders(request.headers)
         let hostName = try hosts.check(
             host: request.head.authority, repeated: headers.hasSecondHost, origin: headers.origin)
         guard let target = RequestTarget(text) else {
@@ -294,13 +301,16 @@ struct AdminResponder: Sendable {
 
     /// Logs who has changed what: every administrative request, and of a back office's changes one
     /// a second and token. Messages are logged by ``PublishLog``.
-    private func logChange(_ request: Request, _ admitted: Admitted, from channel: any Channel) {
+    private func logChange(
+        _ request: Request, _ id: RequestID, _ admitted: Admitted, from channel: any Channel
+    ) {
         let name = admitted.caller?.name ?? ""
         let metadata: Logger.Metadata = [
             LogKeys.adminToken: "\(name)",
             LogKeys.adminPeer: "\(IPAddress.text(channel.remoteAddress))",
             LogKeys.method: "\(request.method.rawValue)",
             LogKeys.path: "\((request.head.path ?? "").visible())",
+            LogKeys.request: "\(id.text)",
         ]
         if admitted.route.access.scope == .admin {
             logger.info("Administrative request carried out", metadata: metadata)
@@ -310,7 +320,9 @@ struct AdminResponder: Sendable {
     }
 
     /// Logs errors that concern an operator, except rejections, which the gatekeeper logs.
-    private func report(_ problem: Problem, of request: Request, from channel: any Channel) {
+    private func report(
+        _ problem: Problem, of request: Request, _ id: RequestID, from channel: any Channel
+    ) {
         let level: Logger.Level
         switch problem.kind {
         case .internalError: level = .error
@@ -325,6 +337,7 @@ struct AdminResponder: Sendable {
                 LogKeys.method: "\(request.method.rawValue)",
                 LogKeys.path: "\((request.head.path ?? "").visible())",
                 LogKeys.adminPeer: "\(IPAddress.text(channel.remoteAddress))",
+                LogKeys.request: "\(id.text)",
             ])
     }
 }

@@ -12,13 +12,21 @@ public struct ProblemModel: Codable, Sendable, Equatable, Error {
     public var field: String?
     /// The cure: what the caller or an operator can do.
     public var fix: String
+    /// The name of the request, which lines of the log about it have too; `nil` where the answer has
+    /// another one.
+    public var requestID: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case type, title, status, detail, field, fix
+        case requestID = "request_id"
+    }
 
     /// Media type of the document.
     public static let contentType = "application/problem+json"
 
     public init(
         type: String, title: String, status: Int, detail: String, field: String? = nil,
-        fix: String
+        fix: String, requestID: String? = nil
     ) {
         self.type = type
         self.title = title
@@ -26,5 +34,6 @@ public struct ProblemModel: Codable, Sendable, Equatable, Error {
         self.detail = detail
         self.field = field
         self.fix = fix
+        self.requestID = requestID
     }
 }
