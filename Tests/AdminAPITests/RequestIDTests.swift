@@ -48,9 +48,9 @@ struct RequestIDTests {
     func answers() async throws {
         try await TestServer.run { server in
             let good = try server.request(
-                "POST", "/v1/publish?topic=t", headers: [("X-Request-ID", "abc")], body: [])
+                "POST", "/v1/publish?topic=t", headers: ["X-Request-ID: abc"], body: [])
             #expect(good.status == 200 && good["X-Request-ID"] == "abc")
-            let bad = try server.request("GET", "/v1/none", headers: [("X-Request-ID", "no")])
+            let bad = try server.request("GET", "/v1/none", headers: ["X-Request-ID: no"])
             #expect(bad["X-Request-ID"] == "no")
             #expect(try bad.json(ProblemModel.self).requestID == "no")
             let made = try server.request("GET", "/v1/none")
