@@ -479,7 +479,7 @@ def test_few_descriptors_are_shared_and_told():
         broker.start()
         stack.callback(broker.remove_files)
         stack.callback(broker.stop)
-        assert broker.log.await_match(r"WARN .*Few descriptors .*descriptors=120.*ulimit -n")
+        assert broker.log.await_match(r"WARNING .*Few descriptors .*descriptors=120.*ulimit -n")
         # They have no token, and leave places for those that have one.
         for _ in range(100):
             stack.enter_context(closing(socket.create_connection(broker.admin_address)))

@@ -20,7 +20,7 @@ def test_one_identifier_names_a_message_of_each_token_also_after_a_crash(hermesd
     shop, news = (AdminAPI(broker, token=token) for token in tokens)
     for api, topic in ((shop, "t/shop"), (news, "t/news")):
         later = message("one", **HOUR) | {"topic": topic}
-        assert api.post_json("/v1/messages", later).status == 200
+        assert api.post_json("/v1/messages", later).status == 202
         sent = message("two", receipts=True) | {"topic": topic}
         assert api.post_json("/v1/messages", sent).status == 200
         push = {"message": {"topic": topic, "payload": "x", "message_id": "three"},
