@@ -10,7 +10,7 @@ struct RequestID: Sendable, Equatable {
     /// 1 to 64 letters, digits and `-._:`.
     let text: String
 
-    static let header = HTTPField.Name("X-Request-ID")
+    static let header = HTTPFields.Element.Name("X-Request-ID")
 
     /// - Parameters:
     ///   - given: The caller's `X-Request-ID`; passed over unless it has the form of one.

@@ -24,7 +24,7 @@ public struct ClientHistory: Codable, Sendable, Equatable {
 
 /// Something that happened to a client, once or several times in a row.
 public struct ClientEvent: Codable, Sendable, Equatable {
-    public enum Kind: String, Codable, Sendable, CaseIterable {
+    public enum Kind: String, Codable, Sendable, CaseIterable, BitwiseCopyable {
         /// A CONNECT was accepted.
         case connected
         /// The connection ended.
