@@ -80,19 +80,15 @@ final class Features: Followers {
         shard.receipt(of: session, position)
     }
 
-    func endOfHoles(_ shard: borrowing Shard, _ session: UInt32) -> UInt64? {
-        guard collapse.hasHoles else { return nil }
-        return collapse.endOfHoles(
-            at: shard.sessions[session].outbound.firstStored, of: shard.sessions[session].number)
-    }
-
-    func queueUnloads(_ shard: inout Shard, _ session: UInt32) { shard.rememberHoles(session) }
-
     func queued(
         _ shard: inout Shard, _ message: inout RoutedMessage, _ session: UInt32,
         _ position: UInt64
     ) {
         shard.askForWake(&message, session, position)
+    }
+
+    func expired(_ shard: inout Shard, _ session: UInt32, _ position: UInt64) {
+        shard.noteExpired(session, position)
     }
 
     // MARK: Clients and sessions

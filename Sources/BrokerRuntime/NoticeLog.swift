@@ -117,6 +117,10 @@ struct NoticeLog {
             var metadata = Self.metadata(message)
             metadata[LogKeys.setting] = Self.settings(limit)
             write(.warning, "Message not retained, a limit is reached", now, metadata)
+        case .scheduledExpired(let messageID, let message):
+            var metadata = Self.metadata(message)
+            metadata[LogKeys.messageID] = Self.text(messageID)
+            write(.warning, "Scheduled message expired before it was published", now, metadata)
         case .takeOverDelayed(let report): logTakeOverDelayed(report, peers: [], now: now)
         case .access(let report): access.log(report, logger, now: now)
         case .unreadable(let identifier, let failure):

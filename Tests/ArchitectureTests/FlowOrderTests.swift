@@ -12,7 +12,8 @@ struct FlowOrderTests {
         "Shard+Open", "Shard+Close", "Shard+Filters", "Shard+Subscribe", "Shard+System",
         "Shard+StoreWaits", "Shard+Features", "Shard+Place", "Shard+Route", "Shard+Match",
         "Shard+Deliver", "Shard+Rights", "Shard+Load", "Shard+Refuse", "Shard+TakeOver",
-        "Shard+Acknowledge", "Shard+QueueEnds", "Shard+Drops", "Shard+Room", "Shard+Commits",
+        "Shard+Acknowledge", "Shard+Expiry", "Shard+QueueEnds", "Shard+Drops", "Shard+Room",
+        "Shard+Commits",
         "Shard",
     ]
 

@@ -295,20 +295,4 @@ struct CollapseFlowTests {
         let (left, queued) = (link.shard.features.collapse.count, link.shard.figures.queued)
         #expect(left == 0 && queued == 0)
     }
-
-    @Test("holes of a queue are runs, and are forgotten from the front")
-    func holes() {
-        var index = CollapseIndex(hash: KeyedHash(seed: 1))
-        for position in [5, 7, 6, 2, 3, 9] as [UInt64] {
-            let isRemembered = index.addHole(position, of: 1)
-            #expect(isRemembered)
-        }
-        let ends = [1, 2, 6, 8, 9, 10].map { index.endOfHoles(at: $0, of: 1) }
-        #expect(ends == [nil, 4, 8, nil, 10, nil])
-        let hasHoles = index.hasHoles
-        #expect(!hasHoles)
-        for run in 0..<256 as Range<UInt64> { _ = index.addHole(run * 2, of: 1) }
-        let isRemembered = index.addHole(1_000, of: 1)
-        #expect(!isRemembered)
-    }
 }

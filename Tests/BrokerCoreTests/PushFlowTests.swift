@@ -205,6 +205,35 @@ struct PushFlowTests {
         #expect(status.endedAtMs ?? 0 <= status.createdAtMs + 8_200)
     }
 
+    @Test(
+        "expire before anybody was reached, also while the broker was down",
+        arguments: [true, false])
+    func expired(isList: Bool) throws {
+        let link = ShardLink()
+        tag("a", "all", in: link)
+        let now = link.shard.wallClockMs
+        let target = isList ? Self.list(["a"]) : Self.tags(all: ["all"])
+        _ = push(
+            Self.request("p", to: target, deliverAtMs: now + 1_000, expiresInMs: 2_000), link)
+        // No turn comes in time, as when the broker is down.
+        link.advance(milliseconds: 4_000)
+        let status = try #require(finish("p", link))
+        #expect(status.state == .expired)
+        #expect(status.reached == 0)
+        // The state survives a restart.
+        var model = StoreModel()
+        model.apply(link.store.records)
+        let restarted = ShardLink()
+        for (name, kept) in model.facts.sorted(by: { $0.key < $1.key }) {
+            let fact = StoreRecord.Fact(
+                table: name.table, owner: kept.owner, key: name.key, value: kept.value,
+                isNew: false)
+            _ = fact.read { restarted.shard.visit($0) }
+        }
+        restarted.shard.finishRestoring()
+        #expect(state(of: "p", restarted)?.state == .expired)
+    }
+
     @Test("have limits: the oldest ended one makes room, and an open one does not")
     func limits() throws {
         let link = ShardLink { $0.pushes = 2 }

@@ -241,6 +241,56 @@ struct WakeFlowTests {
         #expect(sender.wakes.map(\.waiting) == [300])
     }
 
+    @Test("a wake counts and names what lives", arguments: [true, false])
+    func expiredAreNotTold(newestDies: Bool) throws {
+        let link = makeLink()
+        let phone = try connectPhone(in: link)
+        link.lose(phone)
+        publish("orders/dead 1", expiresInMs: 2_000, to: link)
+        publish("orders/dead 2", expiresInMs: 2_000, to: link)
+        publish("orders/living", #"{"a":"living"}"#, to: link)
+        publish("other", to: link)
+        if newestDies { publish("orders/dead 3", expiresInMs: 2_000, to: link) }
+        for _ in 0..<17 { link.advance(milliseconds: 1_000) }
+        link.commitAll()
+        #expect(topics == ["orders/living"])
+        let wake = try #require(sender.wakes.first)
+        #expect(wake.waiting == 1)
+        #expect(wake.payload == Array(#"{"a":"living"}"#.utf8))
+    }
+
+    @Test("a wake whose messages have all expired is not sent, and what comes later wakes")
+    func allExpired() throws {
+        let link = makeLink()
+        let phone = try connectPhone(in: link)
+        link.lose(phone)
+        publish("orders/dead", expiresInMs: 2_000, to: link)
+        publish("other", to: link)
+        for _ in 0..<17 { link.advance(milliseconds: 1_000) }
+        link.commitAll()
+        #expect(topics.isEmpty)
+        publish("orders/living", to: link)
+        for _ in 0..<32 { link.advance(milliseconds: 1_000) }
+        link.commitAll()
+        #expect(topics == ["orders/living"])
+        #expect(sender.wakes.map(\.waiting) == [1])
+    }
+
+    @Test("what expires between the notification and the next is not told again")
+    func expiredAfterTelling() throws {
+        let link = makeLink()
+        try disconnect(try connectPhone(in: link), from: link)
+        publish("orders/1", expiresInMs: 5_000, to: link)
+        #expect(topics == ["orders/1"])
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        publish("orders/2", to: link)
+        for _ in 0..<32 { link.advance(milliseconds: 1_000) }
+        link.commitAll()
+        #expect(topics == ["orders/2"])
+        #expect(sender.wakes.map(\.waiting) == [1])
+    }
+
     @Test("a device that is gone is forgotten, unless it registered later")
     func gone() throws {
         let link = makeLink()

@@ -101,7 +101,13 @@ extension ByteBuffer {
         writeString(String(result.counts.matched))
         writeStaticString(",\"message_id\":\"")
         writeVisibleASCII(result.messageID)
-        writeStaticString("\",\"online\":")
+        writeStaticString("\"")
+        if let reason = result.counts.notRetained {
+            writeStaticString(",\"not_retained\":\"")
+            writeString(reason.rawValue)
+            writeStaticString("\"")
+        }
+        writeStaticString(",\"online\":")
         writeString(String(result.counts.online))
         writeStaticString(",\"queued\":")
         writeString(String(result.counts.queued))

@@ -8,12 +8,36 @@ public struct PublishCounts: Codable, Sendable, Equatable {
     public var queued = 0
     /// Matched receivers that lost it at once (a limit, or QoS 0 while offline).
     public var dropped = 0
+    /// Why a message with RETAIN was not retained; `nil` when it was, and for others.
+    public var notRetained: NotRetained?
+
+    enum CodingKeys: String, CodingKey {
+        case matched, online, queued, dropped
+        case notRetained = "not_retained"
+    }
 
     public init(matched: Int = 0, online: Int = 0, queued: Int = 0, dropped: Int = 0) {
         self.matched = matched
         self.online = online
         self.queued = queued
         self.dropped = dropped
+    }
+}
+
+/// Why a message was delivered and not retained: the limit, or that its time was over.
+public enum NotRetained: String, Codable, Sendable {
+    case maxRetained = "max_retained"
+    case retainedBytes = "retained_bytes"
+    case memory
+    case expired
+
+    public init?(_ limit: Limit) {
+        switch limit {
+        case .maxRetained: self = .maxRetained
+        case .retainedBytes: self = .retainedBytes
+        case .memory: self = .memory
+        default: return nil
+        }
     }
 }
 

@@ -8,6 +8,8 @@ public struct PushStatus: Codable, Sendable, Equatable {
         case done
         /// It was cancelled; clients that had it by then keep it.
         case cancelled
+        /// Its time was over before it had reached all of its clients.
+        case expired
     }
 
     public var pushID: String
@@ -18,7 +20,7 @@ public struct PushStatus: Codable, Sendable, Equatable {
     public var createdAtMs: Int64
     public var deliverAtMs: Int64
     public var spreadSeconds: Int64
-    /// When it was done or cancelled; `nil` before.
+    /// When it was done, was cancelled or expired; `nil` before.
     public var endedAtMs: Int64?
     /// Clients of the push; `nil` while they are not determined.
     public var matched: Int?

@@ -27,6 +27,8 @@ public enum BrokerNotice: Sendable {
     case subscriptionRefused(clientID: [UInt8], Limit)
     /// A message was delivered but not retained, because of this limit.
     case notRetained(ReportedMessage, Limit)
+    /// A scheduled message's time was over before it was published.
+    case scheduledExpired(messageID: [UInt8], ReportedMessage)
     /// Two peers keep taking over one client identifier: the newcomer waits.
     case takeOverDelayed(TakeOverReport)
     /// The access rules denied something.

@@ -63,8 +63,10 @@ package struct RetainedStore: ~Copyable {
             ? .maxRetained : nil
     }
 
-    /// Keeps a client's message, which replaces the former one of its topic.
-    package mutating func keep(_ message: Message) { messages.update(message) }
+    /// Keeps a client's message, which replaces the former one of its topic. Returns its record, by
+    /// which ``message(ofRecord:)`` finds it; `nil` when it has no payload.
+    @discardableResult
+    package mutating func keep(_ message: Message) -> UInt32? { messages.update(message) }
 
     package mutating func remove(_ topic: UnsafeRawBufferPointer) { messages.remove(topic) }
 
@@ -72,6 +74,10 @@ package struct RetainedStore: ~Copyable {
     package func message(of topic: UnsafeRawBufferPointer) -> Message? {
         messages.message(of: topic)
     }
+
+    /// The message of a record, which may be a later one of the same or another topic; `nil` when
+    /// the record has none.
+    package func message(ofRecord record: UInt32) -> Message? { messages.message(ofRecord: record) }
 
     /// Keeps one of the broker's own messages.
     package mutating func keepSystem(_ message: Message) {

@@ -174,6 +174,9 @@ package struct QueueLoads {
     /// or after a reload that lowers the limit. A client may acknowledge all of it on its new
     /// connection, and a part that the store reads meanwhile does not know of that.
     private var acknowledged: [UInt64: [UInt64: StoredAcknowledgement]] = [:]
+    /// The position from which on nothing was sent before the present connection, although it may have
+    /// been as far as the store knows; by session number, few sessions have one.
+    private var unsent: [UInt64: UInt64] = [:]
 
     package subscript(session: UInt64) -> QueueLoad {
         get { loads.isEmpty ? QueueLoad() : loads[session] ?? QueueLoad() }
@@ -201,6 +204,16 @@ package struct QueueLoads {
         !loads.isEmpty && loads[session]?.isUnderWay == true
     }
 
+    /// Notes that nothing was sent from this position on, unless an earlier one is known.
+    mutating func noteUnsent(from position: UInt64, of session: UInt64) {
+        unsent[session] = unsent[session] ?? position
+    }
+
+    /// True for a position that was never sent.
+    func isUnsent(_ position: UInt64, of session: UInt64) -> Bool {
+        !unsent.isEmpty && unsent[session].map { $0 <= position } ?? false
+    }
+
     /// Notes PUBREC for a position that only the store has; false for a repeated one.
     mutating func noteReleased(_ position: UInt64, of session: UInt64) -> Bool {
         guard acknowledged[session]?[position] == nil else { return false }
@@ -222,11 +235,13 @@ package struct QueueLoads {
 
     /// Notes that all messages in flight are in memory.
     mutating func hasLoadedInFlight(_ session: UInt64) {
+        if !unsent.isEmpty { unsent[session] = nil }
         if !acknowledged.isEmpty { acknowledged[session] = nil }
     }
 
     /// See ``QueueLoad/connectionClosed()``. The store knows of each PUBREC by the next load.
     package mutating func connectionClosed(_ session: UInt64) {
+        if !unsent.isEmpty { unsent[session] = nil }
         if !acknowledged.isEmpty { acknowledged[session] = nil }
         if !loads.isEmpty { self[session].connectionClosed() }
     }

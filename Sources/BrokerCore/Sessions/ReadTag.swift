@@ -6,15 +6,19 @@ package enum ReadTag: Equatable {
     case load
     /// For an ended session, named by the read.
     case ended
-    /// For a feature, which gave it a number other than 0 and 2^63.
+    /// For an offline session, named by the read, of which more counts as in flight than can be.
+    case unsure
+    /// For a feature, which gave it a number other than 0 that is below 2^63.
     case feature(UInt64)
 
     private static var endedTag: UInt64 { 1 << 63 }
+    private static var unsureTag: UInt64 { 1 << 63 | 1 }
 
     package var encoded: UInt64 {
         switch self {
         case .load: 0
         case .ended: Self.endedTag
+        case .unsure: Self.unsureTag
         case .feature(let number): number
         }
     }
@@ -23,6 +27,7 @@ package enum ReadTag: Equatable {
         switch encoded {
         case 0: self = .load
         case Self.endedTag: self = .ended
+        case Self.unsureTag: self = .unsure
         default: self = .feature(encoded)
         }
     }

@@ -24,6 +24,7 @@ package struct Sessions: ~Copyable {
     package private(set) var bytes = SessionBytes()
     package var totals = SessionTotals()
     package var loads = QueueLoads()
+    package var holes = StoredHoles()
 
     /// `seed` is for generated client identifiers.
     package init(hash: KeyedHash, seed: UInt64, now: MonotonicTime) {

@@ -32,15 +32,12 @@ package protocol Followers: AnyObject {
     func positionMoved(_ number: UInt64, from old: UInt64, to new: UInt64)
     /// The follower of a queue position that goes to another session; ``noIndex`` without one.
     func follower(_ shard: borrowing Shard, of session: UInt32, at position: UInt64) -> UInt32
-    /// The end of the holes of dropped messages that begin at the front of a session's stored queue;
-    /// `nil` when none begins there.
-    func endOfHoles(_ shard: borrowing Shard, _ session: UInt32) -> UInt64?
-    /// The queue of a followed session is about to leave memory, with its holes.
-    func queueUnloads(_ shard: inout Shard, _ session: UInt32)
     /// A message has been queued for a watched session.
     func queued(
         _ shard: inout Shard, _ message: inout RoutedMessage, _ session: UInt32,
         _ position: UInt64)
+    /// A message of a watched session has expired, and left its queue.
+    func expired(_ shard: inout Shard, _ session: UInt32, _ position: UInt64)
 
     // MARK: Clients and sessions
 

@@ -142,8 +142,16 @@ extension Shard {
         // Other members get the messages that the client has not acknowledged.
         if wereShared { handOver(session, nil, unacknowledged: true) }
         if sessions[session].follows { followers.sessionEnded(&self, session) }
+        forgetPositions(of: session)
         dropAllowance(of: session)
         sessions.remove(session, keepsIndex: !isEmptied, pool: pool)
+    }
+
+    /// Forgets what is known of single positions of a session's queue, which is removed.
+    private mutating func forgetPositions(of session: UInt32) {
+        let (number, queue) = (sessions[session].number, sessions[session].outbound)
+        sessions.holes.forget(number, from: queue.firstStored, below: queue.end)
+        expiries.forgetMoved(number)
     }
 
     /// Goes on with subscriptions that earlier turns have left to be removed or moved. It counts as

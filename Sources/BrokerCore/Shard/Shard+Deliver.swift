@@ -22,6 +22,12 @@ extension Shard {
             return
         }
         counts.online += target == nil ? 0 : 1
+        guard !message.isExpired(atMs: context.wallClockMs) else {
+            counts.dropped += 1
+            endAtOnce(delivery, session, .dropped(.expired))
+            drop(session, .expired, message)
+            return
+        }
         if qos == .atMostOnce {
             guard let target else {
                 counts.dropped += 1
@@ -53,6 +59,7 @@ extension Shard {
         }
         if target == nil { counts.queued += 1 }
         follow(delivery, session, at: sessions[session].outbound.end)
+        noteExpiry(message, session, at: sessions[session].outbound.end)
         noteQueued(&delivery, session, at: sessions[session].outbound.end)
         append(delivery, to: session, qos: qos)
         sessions.totals.queued(bytes: message.count)
@@ -99,6 +106,7 @@ extension Shard {
             session: number, position: position, message: delivery.number, qos: qos.rawValue,
             retain: delivery.retain, isInWindow: isInWindow)
         follow(delivery, session, at: position)
+        noteExpiry(message, session, at: position)
         if delivery.group != noIndex {
             sessions[session].noteShared()
             subscriptions.filter(of: delivery.group).withBytes {
@@ -136,6 +144,7 @@ extension Shard {
             return false
         }
         let mostWaiting = context.mostWaiting(isConnected: sessions[session].connection != nil)
+        var hasSwept = false
         while true {
             if !isStored, sessions[session].outbound.isFull {
                 // Dropping leaves holes. Without holes, the queue is full of messages in flight.
@@ -148,6 +157,11 @@ extension Shard {
                 queue.waiting >= mostWaiting
                     || queue.waitingBytes + message.count > context.limits.queueBytes
             else { return true }
+            if !hasSwept {
+                // What is dead takes no place from what lives.
+                hasSwept = true
+                if sweepForRoom() { continue }
+            }
             context.counters.limits.add(
                 queue.waiting >= mostWaiting ? .queueMessages : .queueBytes)
             guard context.limits.queuePolicy == .dropOldest,
@@ -157,6 +171,7 @@ extension Shard {
             else { return false }
             sessions.totals.replace(queue, by: sessions[session].outbound)
             finished(session, position, .dropped(.queueFull))
+            forgetHoles(session, from: queue.firstStored)
             if queue.loadedWaiting == 0 { noteDroppedInStore(session, position) }
             drop(session, .queueFull)
         }

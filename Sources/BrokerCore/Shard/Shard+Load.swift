@@ -46,7 +46,7 @@ extension Shard {
         let before = sessions[session].outbound
         let number = sessions[session].number
         sessions.loads.connectionClosed(number)
-        if sessions[session].follows { followers.queueUnloads(&self, session) }
+        rememberHoles(session)
         sessions[session].outbound.unload(pool: context.pool)
         sessions.totals.replace(before, by: sessions[session].outbound)
         commits.records.horizon(

@@ -17,13 +17,13 @@ extension Shard {
         slice.forEach { item in
             guard dropped?.contains(item.position) != true else { return }
             if item.position < firstWaiting {
-                // After a crash more may have been sent than the window holds.
                 guard item.position < next else { return }
-                if sessions[session].outbound.loadedInFlight < context.limits.maxInFlight {
-                    placeSent(item, session, handle)
-                } else {
-                    next = item.position
-                }
+                if !placeInFlight(item, session, handle) { next = item.position }
+            } else if item.position < next, item.isExpired(atMs: context.wallClockMs) {
+                finished(session, item.position, .dropped(.expired))
+                drop(session, .expired)
+                sessions[session].outbound.skipWaiting(
+                    item.position, bytes: item.topic.count + item.payload.count)
             } else if item.position < next, belongsToOthers(item, session) {
                 let follower = follower(of: session, item.position)
                 finished(session, item.position, .handedOver)
@@ -44,6 +44,7 @@ extension Shard {
         }
         sessions[session].outbound.finishPlacingWaiting(below: next)
         sessions.totals.replace(before, by: sessions[session].outbound)
+        forgetHoles(session, from: firstWaiting)
         guard let failure = slice.failure else {
             pump(session)
             return
@@ -53,6 +54,31 @@ extension Shard {
             .unreadable(
                 clientID: sessions.identifier(of: session), "\(failure)"))
         end(handle, .storeFailure)
+    }
+
+    /// Re-sends a message of a position that may have been sent; false when no more may be in flight.
+    ///
+    /// After a crash more positions may have been sent than the client may have in flight. Messages
+    /// are sent in their order, so those beyond the first so many never were; one that has expired
+    /// since is not sent at all.
+    private mutating func placeInFlight(
+        _ item: QueueSlice.Item, _ session: UInt32, _ handle: Handle
+    ) -> Bool {
+        let number = sessions[session].number
+        let hasRoom = sessions[session].outbound.loadedInFlight < context.limits.maxInFlight
+        if !hasRoom { sessions.loads.noteUnsent(from: item.position, of: number) }
+        var item = item
+        if item.isExpired(atMs: context.wallClockMs),
+            sessions.loads.isUnsent(item.position, of: number)
+        {
+            endUnsent(&item, session)
+            guard item.isReleased else {
+                sessions[session].outbound.skipSent(item.position)
+                return true
+            }
+        }
+        if hasRoom { placeSent(item, session, handle) }
+        return hasRoom
     }
 
     /// Re-sends a message with DUP 1 [MQTT-3.3.1-1], in the original order [MQTT-4.6.0-1].

@@ -84,27 +84,69 @@ extension Shard {
         let number = sessions[session].number
         let follows = sessions[session].follows
         let followers = followers
+        var hasMoved = false
         sessions[session].outbound.closeHoles(pool: context.pool) { old, new in
+            hasMoved = true
             if follows { followers.positionMoved(number, from: old, to: new) }
         }
+        if hasMoved, !expiries.isEmpty { expiries.noteMoved(number) }
     }
 
-    /// Moves the stored part of a queue over holes at its front. Only features drop messages from
-    /// its middle, so other sessions have none.
+    /// Takes a waiting message out of a queue, in memory or in the store, where it leaves a hole; false
+    /// when none waits at the position, or it may be on its way. The caller ends the position. Without
+    /// `bytes` a message in the store counts with the average of its queue.
+    package mutating func removeWaiting(
+        _ session: UInt32, _ position: UInt64, bytes: Int? = nil
+    ) -> Bool {
+        let number = sessions[session].number
+        let before = sessions[session].outbound
+        if position >= before.firstStored {
+            // What is being loaded counts as sent.
+            guard position < before.end, position >= sessions.loads.below(of: number),
+                sessions.holes.add(position, of: number)
+            else { return false }
+            sessions[session].outbound.dropStored(bytes: bytes)
+        } else {
+            guard sessions[session].outbound.dropWaiting(at: position, pool: context.pool) else {
+                return false
+            }
+        }
+        sessions.totals.replace(before, by: sessions[session].outbound)
+        return true
+    }
+
+    /// Moves the stored part of a queue over holes at its front.
     @inline(__always)
     package mutating func passHoles(_ session: UInt32) {
-        if sessions[session].follows { passKnownHoles(session) }
+        if !sessions.holes.isEmpty { passKnownHoles(session) }
     }
 
     @inline(never)
     package mutating func passKnownHoles(_ session: UInt32) {
         let number = sessions[session].number
         let before = sessions[session].outbound
-        guard !sessions.loads.isLoading(number), let end = followers.endOfHoles(self, session)
-        else { return }
+        guard before.stored > 0, !sessions.loads.isLoading(number) else { return }
+        let end = min(sessions.holes.end(from: before.firstStored, of: number), before.end)
+        guard end > before.firstStored else { return }
         sessions[session].outbound.passHoles(below: end)
         sessions.totals.replace(before, by: sessions[session].outbound)
+        forgetHoles(session, from: before.firstStored)
         commits.records.horizon(
             session: number, position: sessions[session].outbound.firstStored)
+    }
+
+    /// Forgets holes that the stored part of a queue has passed, which began at a position.
+    @inline(__always)
+    package mutating func forgetHoles(_ session: UInt32, from first: UInt64) {
+        guard !sessions.holes.isEmpty else { return }
+        let end = sessions[session].outbound.firstStored
+        sessions.holes.forget(sessions[session].number, from: first, below: end)
+    }
+
+    /// Remembers the holes among waiting messages of a queue that is about to leave memory.
+    mutating func rememberHoles(_ session: UInt32) {
+        let number = sessions[session].number
+        let queue = sessions[session].outbound
+        queue.forEachHole { _ = sessions.holes.add($0, of: number) }
     }
 }

@@ -61,9 +61,21 @@ extension Shard {
         sessions.countIdentifiers(of: session, areKept: true)
     }
 
+    public mutating func visit(
+        position: UInt64, of number: UInt64, bytes: Int, expiresAtMs: Int64
+    ) {
+        if let session = restoration.find(number) {
+            noteExpiry(atMs: expiresAtMs, session, position, bytes: bytes)
+        }
+    }
+
     public mutating func visit(retained stored: StoredMessage) {
         guard let message = message(stored) else { return }
-        retained.keep(message)
+        if message.isExpired(atMs: context.wallClockMs) {
+            commits.records.retainedRemoved(topic: message.topic)
+        } else {
+            keepRetained(message)
+        }
         message.release(in: pool)
     }
 

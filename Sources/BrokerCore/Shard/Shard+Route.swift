@@ -68,7 +68,7 @@ extension Shard {
     ) -> (counts: PublishCounts, needsCommit: Bool) {
         let choices =
             subscriptions.hasShared ? chooseMembers(message.topic, qos: message.qos) : nil
-        let effect = message.retain ? retainedEffect(of: message) : .nothing
+        let (effect, notRetained) = message.retain ? retainedEffect(of: message) : (.nothing, nil)
         var needsCommit = mustCommit || effect != .nothing
         if !needsCommit, message.qos != .atMostOnce {
             needsCommit =
@@ -84,6 +84,7 @@ extension Shard {
         retain(&delivery, effect)
         var counts = PublishCounts()
         counts.matched = matches.count + (choices?.count ?? 0)
+        counts.notRetained = notRetained
         message.setReceivers(counts.matched)
         connections.fansOut = counts.matched > WorkBudget.fewReceivers
         for match in matches {
@@ -119,13 +120,18 @@ extension Shard {
     // MARK: Retained messages
 
     /// Decides about the topic's retained message; an exceeded limit is counted and reported.
-    private mutating func retainedEffect(of message: Message) -> RetainedStore.Effect {
-        let (effect, limit) = retained.effect(of: message, context)
+    private mutating func retainedEffect(
+        of message: Message
+    ) -> (RetainedStore.Effect, NotRetained?) {
+        guard !message.isExpired(atMs: context.wallClockMs) else { return (.nothing, .expired) }
+        var (effect, limit) = retained.effect(of: message, context)
+        // What is dead takes no place from what lives.
+        if limit != nil, sweepForRoom() { (effect, limit) = retained.effect(of: message, context) }
         if let limit {
             context.counters.limits.add(limit)
             context.notices.appendBounded(.notRetained(ReportedMessage(message), limit))
         }
-        return effect
+        return (effect, limit.flatMap { NotRetained($0) })
     }
 
     /// Keeps or removes the topic's retained message in memory and in the store.
@@ -135,7 +141,7 @@ extension Shard {
         let message = delivery.message
         if effect == .keep {
             delivery.number = record(message)
-            retained.keep(message)
+            keepRetained(message)
             commits.records.retained(message: delivery.number)
         } else {
             retained.remove(message.topic)

@@ -13,6 +13,7 @@ extension Shard {
             switch ReadTag(encoded: slice.request.tag) {
             case .load: takeLoad(slice)
             case .ended: takeEnded(slice)
+            case .unsure: takeUnsure(slice)
             case .feature(let tag): followers.take(&self, slice, tag: tag)
             }
         }

@@ -227,7 +227,9 @@ extension Shard {
             MonotonicTime.earliest(
                 MonotonicTime.earliest(nextFollowerDeadline, dropReports.deadline),
                 MonotonicTime.earliest(
-                    system.deadline,
+                    MonotonicTime.earliest(
+                        system.deadline,
+                        expiries.deadline(at: context.now, wallClockMs: context.wallClockMs)),
                     MonotonicTime.earliest(logins.nextDeadline, drain.deadline))))
     }
 
@@ -264,10 +266,19 @@ extension Shard {
             expire(session)
             left -= 1
         }
+        if expiries.mustSweep(at: context.now) { removeExpired() }
         publishDueSystemTopics()
         reportDrops()
         if agenda.takeDue(at: context.now) { followers.run(&self) }
         closeEndingWithinBudget()
+    }
+
+    /// Removes what has expired, and has clients go on that wait for nothing else.
+    private mutating func removeExpired() {
+        sweepExpired()
+        for session in expiries.takeStarved() where sessions.isCurrent(session) {
+            pump(session.index)
+        }
     }
 
     private mutating func connectionTimerFired(_ handle: Handle) {

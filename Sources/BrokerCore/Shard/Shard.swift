@@ -24,6 +24,7 @@ public struct Shard: ~Copyable {
     package var filterRequests = FilterRequests()
     package var takeOvers = TakeOverDamper()
     package var sessions: Sessions
+    package var expiries: Expiries
     package var endedSessions = EndedSessions()
     package var subscriptions: Subscriptions
     package var handOvers = HandOvers()
@@ -74,6 +75,7 @@ public struct Shard: ~Copyable {
         connections = Connections(now: now)
         logins = Logins(now: now)
         sessions = Sessions(hash: hash, seed: seed, now: now)
+        expiries = Expiries(wallClockMs: wallClockMs, pool: context.pool)
         subscriptions = Subscriptions(hash: hash, pool: context.pool)
         retained = RetainedStore(hash: hash, pool: context.pool)
         self.followers = followers

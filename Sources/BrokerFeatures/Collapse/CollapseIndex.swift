@@ -2,8 +2,7 @@ import BrokerCore
 import Store
 import Structures
 
-/// Queue positions of messages with a collapse key, by session and key, and the holes that replaced
-/// ones have left in stored queues.
+/// Queue positions of messages with a collapse key, by session and key.
 ///
 /// A session has at most one position of a key here: that of its last message. While the position
 /// waits, a later message of the key replaces it.
@@ -28,8 +27,6 @@ struct CollapseIndex: ~Copyable {
 
     /// The mark of messages that a later one may replace (``RoutedMessage/mark``).
     static var mark: UInt32 { 1 }
-    /// Holes of one stored queue, as far as they are remembered.
-    private static var mostRuns: Int { 256 }
 
     /// Never read; see the same in ``Shard``.
     private let addressOnly: any Sendable = ()
@@ -41,8 +38,6 @@ struct CollapseIndex: ~Copyable {
     private var bySession = HashIndex()
     /// Lists of sessions that have ended.
     private var orphans: [UInt32] = []
-    /// By session: holes in ascending order.
-    private var holes: [UInt64: [ClosedRange<UInt64>]] = [:]
     /// The key of the message that is being delivered, with the sequences that its receivers' entries
     /// have.
     var current: (key: UInt128, sequences: [UInt64]) = (0, [])
@@ -130,50 +125,10 @@ struct CollapseIndex: ~Copyable {
         byPosition.insert(hash(of: session, new), place)
     }
 
-    // MARK: Holes
-
-    var hasHoles: Bool { !holes.isEmpty }
-
-    /// Remembers a hole in a stored queue; false when that has too many already.
-    mutating func addHole(_ position: UInt64, of session: UInt64) -> Bool {
-        var runs = holes[session] ?? []
-        // Mostly the last run grows.
-        var index = runs.count
-        while index > 0, runs[index - 1].lowerBound > position { index -= 1 }
-        let joinsFormer = index > 0 && runs[index - 1].upperBound + 1 == position
-        let joinsNext = index < runs.count && runs[index].lowerBound == position + 1
-        switch (joinsFormer, joinsNext) {
-        case (true, true):
-            runs[index - 1] = runs[index - 1].lowerBound...runs[index].upperBound
-            runs.remove(at: index)
-        case (true, false): runs[index - 1] = runs[index - 1].lowerBound...position
-        case (false, true): runs[index] = position...runs[index].upperBound
-        case (false, false):
-            guard runs.count < Self.mostRuns else { return false }
-            runs.insert(position...position, at: index)
-        }
-        holes[session] = runs
-        return true
-    }
-
-    /// The end of the holes that begin at or in front of a position, which is the first of a stored
-    /// queue; `nil` when it is no hole. Holes in front of it are forgotten.
-    mutating func endOfHoles(at position: UInt64, of session: UInt64) -> UInt64? {
-        guard !holes.isEmpty, var runs = holes[session] else { return nil }
-        var end: UInt64?
-        while let run = runs.first, run.lowerBound <= position {
-            if run.upperBound >= position { end = run.upperBound + 1 }
-            runs.removeFirst()
-        }
-        holes[session] = runs.isEmpty ? nil : runs
-        return end
-    }
-
     // MARK: Ended sessions
 
     /// Has the positions of a session removed in slices, because it has ended.
     mutating func sessionEnded(_ session: UInt64) {
-        holes[session] = nil
         guard let list = list(of: session) else { return }
         bySession.remove(hash(of: session), list)
         orphans.append(list)

@@ -53,32 +53,12 @@ extension Shard {
 
     /// Removes a waiting message from a queue; false when it is in flight, or may be.
     private mutating func replace(_ session: UInt32, _ position: UInt64) -> Bool {
-        let number = sessions[session].number
-        let before = sessions[session].outbound
-        if position >= before.firstStored {
-            // What is being loaded counts as sent.
-            guard position >= sessions.loads.below(of: number),
-                features.collapse.addHole(position, of: number)
-            else { return false }
-            sessions[session].outbound.dropStored()
-        } else {
-            guard
-                sessions[session].outbound.dropWaiting(at: position, pool: context.pool)
-            else { return false }
-        }
-        sessions.totals.replace(before, by: sessions[session].outbound)
+        guard removeWaiting(session, position) else { return false }
         finished(session, position, .dropped(.replaced))
         drop(session, .replaced)
         // The new message will be the one behind the holes.
         passKnownHoles(session)
         return true
-    }
-
-    /// Remembers the holes among waiting messages of a queue that is about to leave memory.
-    mutating func rememberHoles(_ session: UInt32) {
-        let number = sessions[session].number
-        guard sessions[session].follows, features.collapse.holds(number) else { return }
-        sessions[session].outbound.forEachHole { _ = features.collapse.addHole($0, of: number) }
     }
 
     // MARK: Positions

@@ -70,6 +70,7 @@ extension Shard {
         let bound = bound ?? before.end
         var (count, positions) = (0, 0)
         while positions < Self.dropsPerTurn {
+            passHoles(session)
             let (firstStored, waiting) = (
                 sessions[session].outbound.firstStored, sessions[session].outbound.waiting
             )
@@ -77,6 +78,7 @@ extension Shard {
                 let position = sessions[session].outbound.dropOldest(
                     below: bound, pool: context.pool)
             else { break }
+            forgetHoles(session, from: firstStored)
             if position == firstStored { sessions.loads.noteDropped(position, of: number) }
             finished(session, position, .dropped(.byOperator))
             positions += 1

@@ -226,6 +226,7 @@ extension Shard {
             walk: while true {
                 switch retained.next(&listing.cursor, steps: &steps) {
                 case .message(let message):
+                    guard !message.isExpired(atMs: context.wallClockMs) else { continue }
                     listing.offer(message, hash, pool: pool)
                 case .paused:
                     features.requests.putBack(listing)
@@ -242,8 +243,9 @@ extension Shard {
     /// The retained message of a topic; `nil` without one.
     public func retainedMessage(of topic: String) -> RetainedMessage? {
         Array(topic.utf8).withUnsafeBytes { topic in
-            retained.message(of: topic).map { message in
-                RetainedMessage(
+            retained.message(of: topic).flatMap { message in
+                guard !message.isExpired(atMs: context.wallClockMs) else { return nil }
+                return RetainedMessage(
                     summary: RetainedSummary(message), payload: [UInt8](message.payload))
             }
         }
@@ -257,7 +259,9 @@ extension Shard {
             return
         }
         let wasThere = Array(topic.utf8).withUnsafeBytes { topic in
-            guard retained.message(of: topic) != nil else { return false }
+            guard let message = retained.message(of: topic),
+                !message.isExpired(atMs: context.wallClockMs)
+            else { return false }
             retained.remove(topic)
             commits.records.retainedRemoved(topic: topic)
             return true

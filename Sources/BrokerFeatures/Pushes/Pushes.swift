@@ -15,6 +15,8 @@ struct Pushes {
         case sending = 1
         case done = 2
         case cancelled = 3
+        /// Its time was over before it had reached all of its clients.
+        case expired = 4
     }
 
     struct Push {

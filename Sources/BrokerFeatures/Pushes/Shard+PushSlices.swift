@@ -68,7 +68,7 @@ extension Shard {
 
     private mutating func continuePush(_ push: inout Pushes.Push) {
         if push.expiresAtMs != 0, push.expiresAtMs <= context.wallClockMs {
-            endPush(&push)
+            endPush(&push, .expired)
         } else if push.walk != nil {
             walk(&push)
         } else {
@@ -76,8 +76,8 @@ extension Shard {
         }
     }
 
-    private mutating func endPush(_ push: inout Pushes.Push) {
-        features.pushes.end(&push, .done, at: context.wallClockMs)
+    private mutating func endPush(_ push: inout Pushes.Push, _ state: Pushes.State) {
+        features.pushes.end(&push, state, at: context.wallClockMs)
         commits.records.pushProgress(push.stored.progress)
     }
 
@@ -108,7 +108,7 @@ extension Shard {
             return
         }
         push.endWalk(at: context.wallClockMs)
-        if push.order.isEmpty { endPush(&push) }
+        if push.order.isEmpty { endPush(&push, .done) }
     }
 
     // MARK: Sending

@@ -118,6 +118,7 @@ extension Shard {
             case .sending: .sending
             case .done: .done
             case .cancelled: .cancelled
+            case .expired: .expired
             }
         let isDetermined =
             progress.reached > 0 || progress.matched > 0 || progress.endedMs != 0

@@ -83,10 +83,12 @@ extension Shard {
         {
             taken += 1
             let record = features.scheduled.records[place]
-            guard !record.isExpired(at: context.wallClockMs) else {
+            let isExpired = record.isExpired(at: context.wallClockMs)
+            // One that is followed goes its way, so that its receipt names who would have got it.
+            guard !isExpired || record.isFollowed && context.limits.receipts > 0 else {
+                noteExpired(record)
                 commits.records.scheduledEnded(record.number, of: record.factOwner)
                 features.scheduled.remove(place, pool: pool)
-                features.scheduled.expired += 1
                 continue
             }
             bytes += record.bytes
@@ -95,6 +97,13 @@ extension Shard {
         guard !group.isEmpty else { return }
         features.scheduled.inGroup = group.count
         publishGroup(group) { _ in }
+    }
+
+    /// Has the log tell of a message whose time was over before it was published.
+    private mutating func noteExpired(_ record: ScheduledMessages.Record) {
+        features.scheduled.expired += 1
+        context.notices.appendBounded(
+            .scheduledExpired(messageID: record.messageID.array, ReportedMessage(record.message)))
     }
 
     /// Publishes a message that was due, unless it was cancelled or moved meanwhile.
@@ -115,9 +124,11 @@ extension Shard {
             features.scheduled.wait(place)
             return (outcome, false)
         }
+        let isExpired = features.scheduled.records[place].isExpired(at: context.wallClockMs)
+        if isExpired { noteExpired(features.scheduled.records[place]) }
         commits.records.scheduledEnded(number, of: features.scheduled.records[place].factOwner)
         features.scheduled.remove(place, pool: pool)
-        features.scheduled.fired += 1
+        if !isExpired { features.scheduled.fired += 1 }
         return (outcome, true)
     }
 

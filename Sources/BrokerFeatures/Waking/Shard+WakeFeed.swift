@@ -110,7 +110,7 @@ extension Shard {
             return false
         }
         guard !features.wakes[place].needsReading else {
-            readForWake(place, of: session)
+            beginReading(place, of: session)
             return false
         }
         guard

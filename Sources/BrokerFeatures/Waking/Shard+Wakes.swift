@@ -56,7 +56,7 @@ extension Shard {
     }
 
     /// Makes a message the newest one that asks for a wake.
-    private mutating func ask(
+    mutating func ask(
         _ wake: UInt32, _ topic: UnsafeRawBufferPointer, _ payload: UnsafeRawBufferPointer,
         _ choice: WakeChoice, _ kind: WakeKind, _ key: UInt128?, _ expiresAtMs: Int64
     ) {
@@ -76,7 +76,7 @@ extension Shard {
     }
 
     /// Counts a message that asks for a wake.
-    private mutating func note(_ wake: UInt32, _ expiresAtMs: Int64) {
+    mutating func note(_ wake: UInt32, _ expiresAtMs: Int64) {
         let isFirst = features.wakes[wake].count == 0
         features.wakes[wake].count = max(1, features.wakes[wake].count &+ 1)
         if isFirst {
@@ -118,7 +118,7 @@ extension Shard {
     }
 
     /// Has a wake wait until a time, and as long as the one before it is young.
-    private mutating func wait(_ wake: UInt32, until time: MonotonicTime) {
+    mutating func wait(_ wake: UInt32, until time: MonotonicTime) {
         let device = features.wakes[wake].device
         // By the wall clock, since the time is kept across restarts; a clock that was set back
         // delays nothing by more than the interval.
@@ -257,59 +257,6 @@ extension Shard {
             return
         }
         wait(wake, until: context.now.advanced(byMilliseconds: milliseconds))
-    }
-
-    // MARK: Reading
-
-    /// Reads the next part of the queue of a client, to see which of its messages ask for a wake.
-    mutating func readForWake(_ wake: UInt32, of session: UInt32) {
-        features.wakes.beginReading(wake)
-        let device = features.devices.handle(of: features.wakes[wake].device)
-        commits.read(
-            QueueRead(
-                session: sessions[session].number, from: features.wakes[wake].next,
-                below: features.wakes[wake].target, maxMessages: 256, maxBytes: QueueWindow.bytes,
-                tag: FeatureRead.wake(device).tag.encoded, ticket: 0))
-    }
-
-    /// Takes a part of a queue that was read for a wake.
-    mutating func takeWakeSlice(_ slice: QueueSlice, _ handle: Handle) {
-        guard features.devices.isCurrent(handle), features.devices[handle.index].owed != noIndex
-        else { return }
-        let (device, wake) = (handle.index, features.devices[handle.index].owed)
-        guard features.wakes[wake].state == .reading else { return }
-        guard let session = session(for: device) else { return endWake(of: device) }
-        if slice.failure != nil {
-            wait(wake, until: context.now.advanced(byMilliseconds: 60_000))
-            return
-        }
-        slice.forEach { item in
-            guard !item.isReleased, item.qos > 0 else { return }
-            let request = StoredQoS(byte: item.publishedQoS)?.wake ?? .byRules
-            let choice = features.wakeRules.choice(for: item.topic, request)
-            guard let kind = choice.kind else { return }
-            if features.wakes[wake].ticket == 0 {
-                let place = features.collapse.find(
-                    session: slice.request.session, position: item.position)
-                let key = place.map { features.collapse.entries[$0].key }
-                ask(wake, item.topic, item.payload, choice, kind, key, item.expiresAtMs)
-            } else {
-                note(wake, item.expiresAtMs)
-            }
-        }
-        features.wakes[wake].next = slice.next
-        guard slice.next >= slice.request.below else {
-            readForWake(wake, of: session)
-            return
-        }
-        features.wakes[wake].needsReading = false
-        if features.wakes[wake].count == 0 {
-            // None asks: it is not read again after the next start.
-            setWoken(device, session, below: slice.request.below)
-            endWake(of: device)
-        } else {
-            makeReady(wake)
-        }
     }
 
     // MARK: The start

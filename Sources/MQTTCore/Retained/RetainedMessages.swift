@@ -31,11 +31,13 @@ public struct RetainedMessages: ~Copyable {
 
     /// Keeps a message for its topic, in place of the former one [MQTT-3.3.1-5], and adds a
     /// reference to it. A message without payload is not kept and removes the former one
-    /// [MQTT-3.3.1-10] [MQTT-3.3.1-11].
-    public mutating func update(_ message: Message) {
+    /// [MQTT-3.3.1-10] [MQTT-3.3.1-11]. Returns the record of the message; `nil` when it is not
+    /// kept.
+    @discardableResult
+    public mutating func update(_ message: Message) -> UInt32? {
         guard message.payload.count > 0 else {
             remove(message.topic)
-            return
+            return nil
         }
         message.retainReference()
         byteCount += message.count
@@ -44,10 +46,18 @@ public struct RetainedMessages: ~Copyable {
         if record != noIndex {
             drop(record)
             records[record].message = message
-        } else {
-            weight += TopicLevels.weight(of: message.topic)
-            tree.setValue(records.insert(Record(message: message)), at: node)
+            return record
         }
+        weight += TopicLevels.weight(of: message.topic)
+        let new = records.insert(Record(message: message))
+        tree.setValue(new, at: node)
+        return new
+    }
+
+    /// The message of a record, borrowed until the next change; `nil` when it has none. A record is
+    /// used again for other topics.
+    public func message(ofRecord record: UInt32) -> Message? {
+        record < records.endIndex ? records[record].message : nil
     }
 
     /// A topic's retained message, borrowed until the next change; `nil` when it has none.

@@ -1,7 +1,17 @@
 import Structures
 
-/// Waiting messages that leave a queue from its middle, because later ones replace them.
+/// Waiting messages that leave a queue from its middle, because later ones replace them or their time
+/// is over.
 extension OutboundQueue {
+    /// The message that waits in memory at a position, borrowed; `nil` when none does.
+    public func waitingMessage(at position: UInt64) -> Message? {
+        guard position >= head + UInt64(sentSpan), position < head + UInt64(span) else {
+            return nil
+        }
+        let entry = entry(at: position)
+        return entry.state == .waiting ? entry.message : nil
+    }
+
     /// Drops a waiting message in memory; false when none waits there at this position.
     public mutating func dropWaiting(at position: UInt64, pool: BytePool) -> Bool {
         guard position >= head + UInt64(sentSpan), position < head + UInt64(span),
@@ -28,10 +38,12 @@ extension OutboundQueue {
         }
     }
 
-    /// Drops one waiting message that is only in the store, where it leaves a hole.
-    public mutating func dropStored() {
-        let bytes = averageStoredBytes
-        storedHoles += 1
+    /// Drops one waiting message that is only in the store, where it leaves a hole; of unknown size
+    /// without `bytes`.
+    public mutating func dropStored(bytes: Int? = nil) {
+        let bytes = bytes ?? averageStoredBytes
+        // After a restart a hole may have been taken for a message, and a message for it.
+        storedHoles = min(stored, storedHoles + 1)
         storedBytes = stored == storedHoles ? 0 : max(0, storedBytes - bytes)
     }
 

@@ -111,6 +111,9 @@ extension OutboundQueue {
         if span == 0 { head = position + 1 }
     }
 
+    /// Drops a message that counts as in flight, and is only in the store.
+    public mutating func dropInFlight() { storedInFlight -= min(1, storedInFlight) }
+
     /// The position with this packet identifier among the messages in flight that are only in the
     /// store, once the first of them have been loaded. The store may have no message there any
     /// more, or one of another QoS. `nil` when no position in flight can have the identifier.

@@ -100,6 +100,8 @@ public struct OutboundQueue: BitwiseCopyable {
     /// The queue in memory never spans more positions than this, so that packet identifiers stay
     /// unique.
     static var largestSpan: UInt32 { 65_535 }
+    /// The most positions of messages in flight.
+    public static var mostPositions: UInt32 { largestSpan }
 
     public init(firstPosition: UInt64 = 0) {
         head = firstPosition

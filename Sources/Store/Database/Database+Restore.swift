@@ -1,5 +1,5 @@
 /// Reads what a starting broker needs, streamed in the order of the tables. Memory does not grow
-/// with the amount stored, and no queue is read.
+/// with the amount stored, and of queues only the times are read at which messages expire.
 extension Database {
     /// Calls `body` for each session, ordered by number.
     public func forEachSession(_ body: (StoredSession) -> Void) throws(StoreFailure) {
@@ -39,6 +39,23 @@ extension Database {
             "SELECT session, packet_identifier FROM inbound ORDER BY session, packet_identifier",
             "read")
         while try row.next() { body(row.number(0), UInt16(clamping: row.integer(1))) }
+    }
+
+    /// Calls `body` for each queued message that expires and is not released, the first to expire
+    /// first; the bytes are those of topic and payload, the time is UNIX time in milliseconds.
+    public func forEachExpiry(
+        _ body: (
+            _ session: UInt64, _ position: UInt64, _ bytes: Int, _ expiresAtMs: Int64
+        ) -> Void
+    ) throws(StoreFailure) {
+        let row = try connection.prepare(
+            """
+            SELECT session, position, bytes, expires_at_ms FROM queue INDEXED BY queue_expiry
+            WHERE expires_at_ms > 0 ORDER BY expires_at_ms
+            """, "read")
+        while try row.next() {
+            body(row.number(0), row.number(1), Int(row.integer(2)), row.integer(3))
+        }
     }
 
     /// Calls `body` for each retained message, oldest first.

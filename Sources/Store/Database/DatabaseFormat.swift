@@ -21,11 +21,12 @@ struct DatabaseFormat: Sendable {
         [:]
 
     static let current = DatabaseFormat(
-        version: 5,
+        version: 6,
         schema: schemaVersion1 + upgradeToVersion2 + version3 + upgradeToVersion4 + factTables
-            + dropFormerTables,
+            + dropFormerTables + upgradeToVersion6,
         upgrades: [
             1: upgradeToVersion2, 2: version3, 3: upgradeToVersion4, 4: factTables,
+            5: upgradeToVersion6,
         ],
         conversions: [
             4: { connection throws(StoreFailure) in

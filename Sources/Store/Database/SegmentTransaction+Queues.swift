@@ -15,12 +15,12 @@ extension SegmentTransaction {
     mutating func writeQueued(_ content: Content) throws(StoreFailure) {
         for (entry, index) in zip(changes.queued, placed.messageOfQueued) {
             if index < 0 {
-                try insert(entry, bytes: 0)
+                try insert(entry, bytes: 0, expiresAtMs: nil)
             } else {
                 let message = changes.messages[Int(index)]
                 let bytes = Int64(message.topic.count) + Int64(message.payload.count)
                 if placed.isShared[Int(index)] {
-                    try insert(entry, bytes: bytes)
+                    try insert(entry, bytes: bytes, expiresAtMs: message.expiresAtMs)
                 } else {
                     let (topic, payload, messageID) = try read(message, content)
                     try database.writer.insertQueued.run(
@@ -41,13 +41,13 @@ extension SegmentTransaction {
 
     /// Writes a row without content: a released one, or one whose content is in `messages`.
     private mutating func insert(
-        _ entry: SegmentChanges.QueuedPosition, bytes: Int64
+        _ entry: SegmentChanges.QueuedPosition, bytes: Int64, expiresAtMs: Int64?
     ) throws(StoreFailure) {
         let null: Int64? = nil
         try database.writer.insertQueued.run(
             entry.session, entry.position, entry.message, bytes, entry.qos, entry.retain,
-            entry.isReleased, !entry.isReleased, null, null, null, null, null, sharedFilter(entry),
-            null)
+            entry.isReleased, !entry.isReleased, null, null, expiresAtMs, null, null,
+            sharedFilter(entry), null)
         try add(to: entry.session, messages: 1, bytes: bytes, isShared: entry.isShared)
     }
 

@@ -89,6 +89,24 @@ extension JournalOverlay {
         return sums
     }
 
+    /// Calls `body` for each queue position whose message expires and is not released, in no order.
+    func forEachExpiry(
+        _ body: (
+            _ session: UInt64, _ position: UInt64, _ bytes: Int, _ expiresAtMs: Int64
+        ) -> Void
+    ) {
+        for index in 0..<entries.endIndex {
+            let entry = entries[index]
+            guard entry.segment != 0, !entry.isReleased else { continue }
+            let message = messages[entry.message]
+            if message.expiresAtMs != 0 {
+                body(
+                    sessions[entry.session].number, entry.position,
+                    Int(message.topicCount) + Int(message.payloadCount), message.expiresAtMs)
+            }
+        }
+    }
+
     /// The last change of each topic's retained message; `nil` for a removed one.
     var retainedChanges: [[UInt8]: Content?] {
         var changes: [[UInt8]: Content?] = [:]

@@ -10,6 +10,7 @@ extension RecoveredJournal {
         try restoreSessions(database, known, &visitor)
         try restoreSubscriptions(database, known, &visitor)
         try restoreInbound(database, known, &visitor)
+        try restoreExpiries(database, known, &visitor)
         var content = SegmentBytes()
         try restoreRetained(database, &content, &visitor)
         try restoreWills(database, known, &content, &visitor)
@@ -135,6 +136,44 @@ extension RecoveredJournal {
     }
 
     // MARK: Messages
+
+    /// Tells when queued messages expire: of the database, unless the journal ends them, then of the
+    /// journal. A message of the database that the journal releases is among them; it is in flight.
+    private borrowing func restoreExpiries(
+        _ database: Database, _ sessions: [UInt32],
+        _ visitor: inout (some StoreVisitor & ~Copyable)
+    ) throws(StoreFailure) {
+        // Rows come in the order of their times, so what the journal says is looked up by session.
+        var removed: Set<UInt64> = []
+        var ended: [UInt64: [ClosedRange<UInt64>]] = [:]
+        for index in sessions {
+            let number = overlay.sessions[index].number
+            let ranges = overlay.finished(of: number)
+            if overlay.change(at: index).isRemoved { removed.insert(number) }
+            if !ranges.isEmpty { ended[number] = ranges }
+        }
+        try database.forEachExpiry { session, position, bytes, expiresAtMs in
+            guard !removed.contains(session),
+                ended.isEmpty || !(ended[session].map { Self.contains(position, $0) } ?? false)
+            else { return }
+            visitor.visit(
+                position: position, of: session, bytes: bytes, expiresAtMs: expiresAtMs)
+        }
+        overlay.forEachExpiry { session, position, bytes, expiresAtMs in
+            visitor.visit(
+                position: position, of: session, bytes: bytes, expiresAtMs: expiresAtMs)
+        }
+    }
+
+    /// True when rising ranges contain a position.
+    private static func contains(_ position: UInt64, _ ranges: [ClosedRange<UInt64>]) -> Bool {
+        var (low, high) = (0, ranges.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if ranges[middle].upperBound < position { low = middle + 1 } else { high = middle }
+        }
+        return low < ranges.count && ranges[low].contains(position)
+    }
 
     private borrowing func restoreRetained(
         _ database: Database, _ content: inout SegmentBytes,

@@ -8,14 +8,14 @@ import Testing
 struct DatabaseFormatTests {
     private let folder = DatabaseFolder()
 
-    @Test("a new file is Hermes's, version 5, in WAL mode, synchronised, and shrinks by slices")
+    @Test("a new file is Hermes's, version 6, in WAL mode, synchronised, and shrinks by slices")
     func created() throws {
         let database = try Database(directory: folder.path)
         func pragma(_ name: String) throws -> Int64 {
             try database.connection.number("PRAGMA \(name)", "read")
         }
         #expect(try pragma("application_id") == 0x4852_4D53)
-        #expect(try pragma("user_version") == 5)
+        #expect(try pragma("user_version") == 6)
         #expect(try pragma("page_size") == 16_384)
         #expect(try pragma("auto_vacuum") == 2)
         #expect(try pragma("synchronous") == 2)
@@ -73,7 +73,7 @@ struct DatabaseFormatTests {
     func newer() throws {
         do {
             let database = try Database(directory: folder.path)
-            try database.connection.execute("PRAGMA user_version = 6", "test")
+            try database.connection.execute("PRAGMA user_version = 7", "test")
             try database.checkpoint()
         }
         let bytes = DatabaseFolder.read(folder.file)
@@ -83,8 +83,8 @@ struct DatabaseFormatTests {
         #expect(failure?.kind == .newerFormat)
         #expect(
             failure?.description
-                == "cannot open \"\(folder.file)\": its format is version 6, and this program knows "
-                + "versions up to 5. Start the newer version of Hermes that wrote it, or start on a "
+                == "cannot open \"\(folder.file)\": its format is version 7, and this program knows "
+                + "versions up to 6. Start the newer version of Hermes that wrote it, or start on a "
                 + "backup.")
         #expect(DatabaseFolder.read(folder.file) == bytes)
     }
@@ -98,10 +98,10 @@ struct DatabaseFormatTests {
             try segment.apply(to: database)
         }
         var format = DatabaseFormat.current
-        format.version = 7
+        format.version = 8
         format.upgrades = [
-            5: "ALTER TABLE sessions ADD COLUMN note TEXT DEFAULT 'upgraded'",
-            6: "CREATE TABLE samples (number INTEGER PRIMARY KEY) ; no such statement",
+            6: "ALTER TABLE sessions ADD COLUMN note TEXT DEFAULT 'upgraded'",
+            7: "CREATE TABLE samples (number INTEGER PRIMARY KEY) ; no such statement",
         ]
         #expect(throws: StoreFailure.self) {
             _ = try Database(directory: folder.path, format: format)
@@ -109,13 +109,13 @@ struct DatabaseFormatTests {
         do {
             let database = try Database(directory: folder.path)
             let version = try database.connection.number("PRAGMA user_version", "read")
-            #expect(version == 5, "the failed upgrade left nothing")
+            #expect(version == 6, "the failed upgrade left nothing")
         }
-        format.upgrades[6] = "CREATE TABLE samples (number INTEGER PRIMARY KEY)"
+        format.upgrades[7] = "CREATE TABLE samples (number INTEGER PRIMARY KEY)"
         let path = try DatabaseFile.path(in: folder.path)
         let connection = try SQLiteConnection.open(path, .readWrite, cacheBytes: 1_000_000)
         try format.install(in: connection)
-        #expect(try connection.number("PRAGMA user_version", "read") == 7)
+        #expect(try connection.number("PRAGMA user_version", "read") == 8)
         #expect(
             try connection.number("SELECT count(*) FROM sessions WHERE note = 'upgraded'", "read")
                 == 1)
@@ -134,9 +134,9 @@ struct DatabaseFormatTests {
                 """
                 INSERT INTO sessions VALUES (1, x'61', NULL, 0, 5, 1, 3, 2, 6);
                 INSERT INTO subscriptions VALUES (1, x'24', 1);
-                INSERT INTO queue VALUES (1, 1, 1, 3, 1, 0, 0, 0, 1, 0, 0, x'61', x'6262');
+                INSERT INTO queue VALUES (1, 1, 1, 3, 1, 0, 0, 0, 1, 0, 9, x'61', x'6262');
                 INSERT INTO queue VALUES (1, 2, 2, 3, 1, 0, 0, 1, NULL, NULL, NULL, NULL, NULL);
-                INSERT INTO messages VALUES (2, 1, 1, 0, 0, x'61', x'6363');
+                INSERT INTO messages VALUES (2, 1, 1, 0, 8, x'61', x'6363');
                 UPDATE meta SET value = 2 WHERE name <> 'applied_segment';
                 """, "test")
         }
@@ -150,6 +150,11 @@ struct DatabaseFormatTests {
         #expect(model.sessions[1]?.queue.values.map(\.shared) == [[], []])
         #expect(model.sessions[1]?.subscriptions == [[0x24]: 1])
         #expect(model.sessions[1]?.hasEnded == false)
+        var expiries: [[Int64]] = []
+        try database.forEachExpiry { session, position, bytes, expiresAtMs in
+            expiries.append([Int64(session), Int64(position), Int64(bytes), expiresAtMs])
+        }
+        #expect(expiries == [[1, 2, 3, 8], [1, 1, 3, 9]], "also where the content is shared")
         var segment = SegmentBuilder(1)
         segment.message(3, "a", "dd")
         segment.queued(1, 3, message: 3, shared: "$share/g/a")
@@ -185,12 +190,12 @@ struct DatabaseFormatTests {
     func tooOld() throws {
         do { _ = try Database(directory: folder.path) }
         var format = DatabaseFormat.current
-        format.version = 7
-        format.upgrades = [6: "SELECT 1"]
+        format.version = 8
+        format.upgrades = [7: "SELECT 1"]
         let failure = #expect(throws: StoreFailure.self) {
             _ = try Database(directory: folder.path, format: format)
         }
-        #expect(failure?.description.contains("version 5, which this program no longer") == true)
+        #expect(failure?.description.contains("version 6, which this program no longer") == true)
     }
 
     @Test("another program's file is refused")
@@ -216,7 +221,7 @@ struct DatabaseFormatTests {
                 "test")
         }
         let database = try Database(directory: folder.path)
-        #expect(try database.connection.number("PRAGMA user_version", "read") == 5)
+        #expect(try database.connection.number("PRAGMA user_version", "read") == 6)
         #expect(try database.connection.number("PRAGMA auto_vacuum", "read") == 2)
     }
 

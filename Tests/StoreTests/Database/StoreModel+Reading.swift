@@ -135,11 +135,16 @@ extension StoreModel {
         }
         self.facts = facts
 
+        var expiries: [UInt64: [UInt64: Expiry]] = [:]
+        try database.forEachExpiry {
+            expiries[$0, default: [:]][$1] = Expiry(atMs: $3, bytes: $2)
+        }
         let reader = try QueueReader(directory: folder.path)
         for number in sessions.keys {
             self.sessions[number]?.queue = try Self.queue(number, reader, windowMessages)
             guard let session = self.sessions[number], let counted = counted[number],
                 counted.messages == session.queue.count, counted.bytes == session.waitingBytes,
+                expiries[number] ?? [:] == session.expiries,
                 holdShared.contains(number) || !session.holdsShared,
                 !holdShared.contains(number) || !session.queue.isEmpty
             else { return nil }

@@ -33,6 +33,23 @@ extension StoreModel {
     }
 }
 
+extension StoreModel.Session {
+    /// When messages of its queue expire, by position.
+    var expiries: [UInt64: Expiry] {
+        queue.filter { !$0.value.isReleased && $0.value.message.expiresAtMs != 0 }.mapValues {
+            Expiry(
+                atMs: $0.message.expiresAtMs,
+                bytes: $0.message.topic.count + $0.message.payload.count)
+        }
+    }
+}
+
+/// When a queued message expires, and its bytes.
+struct Expiry: Equatable {
+    var atMs: Int64
+    var bytes: Int
+}
+
 /// A queued message with its own copy of the bytes.
 struct QueueItem: Equatable {
     var position: UInt64
@@ -103,6 +120,8 @@ struct ModelVisitor: StoreVisitor {
     /// The size of each session's queue, as the store counts it.
     var waiting: [UInt64: (messages: Int, bytes: Int)] = [:]
     var holdShared: Set<UInt64> = []
+    /// When messages expire, by session and position.
+    var expiries: [UInt64: [UInt64: Expiry]] = [:]
     private var lastFact: StoreModel.FactName?
 
     mutating func visit(lastSession: UInt64, lastMessage: UInt64) {
@@ -126,6 +145,12 @@ struct ModelVisitor: StoreVisitor {
 
     mutating func visit(packetIdentifier: UInt16, of session: UInt64) {
         model.sessions[session]?.inbound.insert(packetIdentifier)
+    }
+
+    mutating func visit(position: UInt64, of session: UInt64, bytes: Int, expiresAtMs: Int64) {
+        precondition(
+            expiries[session]?[position] == nil, "position \(position) of \(session) came twice")
+        expiries[session, default: [:]][position] = Expiry(atMs: expiresAtMs, bytes: bytes)
     }
 
     mutating func visit(retained message: StoredMessage) {

@@ -118,6 +118,11 @@ final class SteppedStore {
             }
             model.sessions[session]?.queue = queue
             guard let found = model.sessions[session] else { return nil }
+            // What the journal alone releases may be among them.
+            let told = (restored.expiries[session] ?? [:]).filter {
+                queue[$0.key]?.isReleased != true
+            }
+            if told != found.expiries { return nil }
             if countsAreExact || !isReplayed, waiting.messages != queue.count { return nil }
             if !isReplayed, waiting.bytes != found.waitingBytes { return nil }
         }
