@@ -77,7 +77,7 @@ extension BrokerLoop {
         case .newcomers: arrivals.haveNewcomers = true
         case .acceptable(let listener): acceptable |= 1 << UInt64(listener)
         case .connection(let handle, let isReadable, let isWritable, let isHungUp, let hasEnded):
-            if isWritable { write(handle) }
+            if isWritable, !shard.hasRoom(handle) { write(handle) }
             // The shard offers its packets again in the next turn.
             guard isReadable, !shard.awaitsTurn(handle) else { return }
             guard shard.holdsInput(handle) else {

@@ -288,8 +288,14 @@ package struct BrokerLoop: ~Copyable {
     mutating func write(_ handle: Handle) {
         if tracer.isActive { traceOutput(handle) }
         defer { if tracer.isActive { traceUnsent(handle) } }
-        switch shard.withOutput(of: handle, { reactor.send(handle, &$0) }) {
+        let sent = shard.withOutput(of: handle) {
+            reactor.send(handle, &$0, atMost: Shard.mostSentAtOnce)
+        }
+        switch sent {
         case .blocked: return
+        case .part:
+            // Of a closed connection the rest goes with the events of its socket.
+            if shard.isCurrent(handle) { shard.sentPart(handle) } else { reactor.awaitRoom(handle) }
         case .failed(let error): fail(handle, .networkError(code: error.code))
         case .all:
             shard.drained(handle)

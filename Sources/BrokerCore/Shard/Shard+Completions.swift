@@ -28,11 +28,12 @@ extension Shard {
         while let handle = commits.nextOpening() { finishCommit(handle) }
         sessions.takeAwaitingCommit(&committed)
         // A stored message to very many is released to all of them here.
-        connections.fansOut = committed.count > WorkBudget.fewReceivers
+        connections.beginSource()
+        connections.beginDelivery(to: committed.count)
         while let session = committed.popLast() {
             if sessions[session].generation != 0 { pump(session) }
         }
-        connections.fansOut = false
+        connections.endDelivery()
     }
 
     private mutating func carryOut(_ action: CommitLog.Action) {

@@ -21,6 +21,7 @@ extension Shard {
     ) -> Int {
         guard connections.isCurrent(handle) else { return bytes.count }
         context.budget.beginShare()
+        connections.beginSource()
         var offset = 0
         while offset < bytes.count {
             guard !connections[handle].machine.isEnding else { return bytes.count }

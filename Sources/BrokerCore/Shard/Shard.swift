@@ -131,6 +131,9 @@ public struct Shard: ~Copyable {
         context.counters.opened(listener: UInt8(truncatingIfNeeded: listener))
     }
 
+    /// True until the connection is closed.
+    public func isCurrent(_ handle: Handle) -> Bool { connections.isCurrent(handle) }
+
     /// The key of a connection's address; 0 when it is unknown.
     public func origin(of handle: Handle) -> UInt32 {
         connections.isCurrent(handle) ? connections[handle].origin : 0

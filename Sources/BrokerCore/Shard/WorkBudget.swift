@@ -54,9 +54,6 @@ package struct WorkBudget: BitwiseCopyable {
         isGranted ? 16 + 12 * TopicLevels.count(filter) + filter.count >> 4 : 4
     }
 
-    /// A message to more receivers than these is sent behind other output.
-    package static var fewReceivers: Int { 64 }
-
     private var left = Self.perTurn
     /// Bytes in use when a turn first left output unsent; `nil` while all is sent.
     private var bytesBefore: Int?

@@ -121,14 +121,15 @@ extension Shard {
             delivery.follow(receipt)
         }
         let allowed = push.allowed(at: context.wallClockMs)
-        connections.fansOut = push.stored.progress.matched > WorkBudget.fewReceivers
+        connections.beginSource()
+        connections.beginDelivery(to: Int(push.stored.progress.matched))
         let isComplete =
             switch push.target {
             case .clients(let clients): send(&push, &delivery, to: clients, allowed)
             case .tags(let expression):
                 send(&push, &delivery, to: features.tagged.matcher(of: expression), allowed)
             }
-        connections.fansOut = false
+        connections.endDelivery()
         push.slicedMs = context.wallClockMs
         if isComplete {
             features.pushes.end(&push, .done, at: context.wallClockMs)
