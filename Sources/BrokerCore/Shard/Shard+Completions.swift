@@ -36,6 +36,21 @@ extension Shard {
         connections.endDelivery()
     }
 
+    /// Goes on with queues whose messages are checked under new rules, for a share of the turn.
+    @inline(never)
+    package mutating func continueRechecks() {
+        let bound = rights.steps + 4 * WorkBudget.mostRuleSteps
+        for handle in rechecks.take() {
+            guard connections.isLive(handle) else { continue }
+            if rights.steps < bound {
+                pump(connections[handle].session)
+            } else {
+                rechecks.add(handle)
+            }
+        }
+        chargeRights()
+    }
+
     private mutating func carryOut(_ action: CommitLog.Action) {
         switch action {
         case .none: return

@@ -53,6 +53,7 @@ extension Shard {
                         continueFilters(handle, frame, bytes)
                     }
                     context.budget.spend(WorkBudget.packet)
+                    if rights.hasWork { chargeRights() }
                     if connections[handle].intake.awaitsTurn { return offset }
                     offset = frame.packet.end
                     // The keep alive counts complete packets, not bytes [MQTT-3.1.2-24].

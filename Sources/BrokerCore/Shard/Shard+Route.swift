@@ -118,6 +118,7 @@ extension Shard {
         if subscriptions.hasWork {
             context.budget.spend(WorkBudget.matchStep * subscriptions.takeWork())
         }
+        if rights.hasWork { chargeRights() }
     }
 
     // MARK: Retained messages

@@ -92,6 +92,7 @@ extension Shard {
         case .gathering:
             if context.now >= turn.quietUntil { expireTimers() }
             turn.quietUntil = MonotonicTime(milliseconds: 0)
+            if !rechecks.isEmpty { continueRechecks() }
             return readNext()
         case .judging(let handle):
             judge(handle)
@@ -217,7 +218,7 @@ extension Shard {
         let hasWork =
             connections.hasWork || commits.hasWork || walks.hasWork
             || bans.isSearching || userDisconnects.hasWork
-            || subscriptions.hasUnfinished
+            || subscriptions.hasUnfinished || !rechecks.isEmpty
             || (endedSessions.hasWork && !commits.holdsMessages)
             || (!handOvers.isEmpty && !commits.isBacklogFull)
         guard !hasWork else { return context.now }

@@ -30,6 +30,7 @@ public struct Shard: ~Copyable {
     package var retained: RetainedStore
     package var walks = RetainedWalks()
     package var rights: Rights
+    package var rechecks = QueueRechecks()
     package var bans: Bans
     package var userDisconnects = UserDisconnects()
     package var drain = ConnectionDrain()

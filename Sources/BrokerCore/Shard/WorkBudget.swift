@@ -47,8 +47,12 @@ package struct WorkBudget: BitwiseCopyable {
     /// Units of a message that asks for a wake, and of each step of that wake.
     package static var wake: Int { 16 }
 
-    /// Units of an access rule that a filter is compared with.
+    /// Units of an access rule, or a filter of a login, that a topic is compared with.
     package static var ruleStep: Int { 1 }
+    /// Units of an access rule that a subscription's filter is compared with.
+    package static var filterRuleStep: Int { 3 }
+    /// Steps of access rules for one message's receivers that are made at once.
+    package static var mostRuleSteps: Int { 4_096 }
     /// Units of a filter that is subscribed or unsubscribed: each level is a node of the tree.
     package static func filter(_ filter: UnsafeRawBufferPointer, isGranted: Bool) -> Int {
         isGranted ? 16 + 12 * TopicLevels.count(filter) + filter.count >> 4 : 4
@@ -62,6 +66,8 @@ package struct WorkBudget: BitwiseCopyable {
     /// The connection's share has ended when so many units are left.
     private var shareEnd = 0
 
+    /// Units that the turn has left; negative when it has spent more.
+    package var unitsLeft: Int { left }
     /// True when the turn's work is spent.
     package var isSpent: Bool { left <= 0 }
 

@@ -200,9 +200,12 @@ extension Shard {
             progress.withoutSession += 1
             return
         }
-        guard rights.mayReceive(message.topic, sessions[session]) else {
+        let verdict = rights.decide(.subscribe, message.topic, for: sessions[session])
+        if rights.hasWork { chargeRights() }
+        if let verdict, !verdict.isAllowed {
             progress.denied += 1
-            rights.refuseDelivery(.withheld, sessions[session], message.topic, &context)
+            rights.refuse(
+                .withheld, sessions[session], message.topic, line: verdict.line, &context)
             return
         }
         var counts = PublishCounts()
