@@ -6,14 +6,14 @@ import Testing
 struct RuleStepsTests {
     /// The steps of questions, one after the other with the same memo.
     private static func steps(
-        _ rules: AccessRules, _ action: AccessAction = .subscribe, _ topics: [String],
-        user: String? = "anna", client: String = "phone"
+        _ rules: AccessRules, _ topics: [String], user: String? = "anna",
+        client: String = "phone"
     ) -> [Int] {
         var memo = RuleMemo()
         return topics.map { topic in
             var steps = 0
             _ = rules.answer(
-                action, topic, user: user, client: client, memo: &memo, steps: &steps)
+                .subscribe, topic, user: user, client: client, memo: &memo, steps: &steps)
             return steps
         }
     }
