@@ -178,6 +178,7 @@ package struct BrokerLoop: ~Copyable {
             at: MonotonicTime(milliseconds: begin / 1_000), microseconds: begin,
             wallClockMs: hermes_wall_ms())
         tellShard()
+        if tracer.isActive { tellTraceRoom() }
         handleEvents(from: begin)
         handleMail()
         handleNewcomers()

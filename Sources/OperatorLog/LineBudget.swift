@@ -12,6 +12,11 @@ package struct LineBudget: Sendable {
         left = perSecond
     }
 
+    /// The lines that ``take(atMilliseconds:)`` would give now.
+    package func available(atMilliseconds now: UInt64) -> Int {
+        now / 1_000 == second ? left : perSecond
+    }
+
     /// Asks for a line; returns the number of lines that were refused since the last one, or `nil`
     /// to leave this one out.
     package mutating func take(atMilliseconds now: UInt64) -> Int? {

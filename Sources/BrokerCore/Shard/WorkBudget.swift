@@ -47,6 +47,11 @@ package struct WorkBudget: BitwiseCopyable {
     /// Units of a message that asks for a wake, and of each step of that wake.
     package static var wake: Int { 16 }
 
+    /// Units of a line of a trace, with its text.
+    package static var traceLine: Int { 128 }
+    /// Units of looking whether a trace follows a topic or takes a packet.
+    package static var traceLook: Int { 8 }
+
     /// Units of an access rule, or a filter of a login, that a topic is compared with.
     package static var ruleStep: Int { 1 }
     /// Units of an access rule that a subscription's filter is compared with.
