@@ -52,6 +52,8 @@ public struct Reactor: ~Copyable {
     public var securedCount: Int { tables.records.count }
     public var bytesReceived: UInt64 { bench.bytesReceived }
     public var bytesSent: UInt64 { bench.bytesSent }
+    /// TLS records that have been opened.
+    public var recordsOpened: UInt64 { bench.recordsOpened }
     /// Memory of all buffers with packets and TLS records whose rest the peers owe.
     public var unfinishedBytes: Int { bench.held.unfinished }
     /// Memory of all buffers with input that the owner holds back.

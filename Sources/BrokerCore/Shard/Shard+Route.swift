@@ -138,6 +138,7 @@ extension Shard {
         guard effect != .nothing else { return }
         if delivery.ticket != 0 { commits.noteRetained(ticket: delivery.ticket) }
         let message = delivery.message
+        context.budget.spend(WorkBudget.retained(message.topic))
         if effect == .keep {
             delivery.number = record(message)
             retained.keep(message)

@@ -101,6 +101,7 @@ extension Shard {
             guard canTakeRetained(session) else { return .stalled }
             guard var walk = job.takeWalk() else {
                 guard let (filter, qos) = job.nextRequest() else { return .finished }
+                steps -= RetainedWalks.stepsPerRequest
                 job.putBack(
                     RetainedJob.Walk(filter: filter, cursor: retained.cursor(filter), qos: qos))
                 continue

@@ -39,8 +39,12 @@ package struct WorkBudget: BitwiseCopyable {
         (qos == .atMostOnce ? 1 : 10) + bytes >> 8
     }
 
-    /// Units of reading a client's report.
-    package static func report(bytes: Int) -> Int { bytes >> 2 }
+    /// Units of reading a client's report, whose counters are added to the sums however few it names.
+    package static func report(bytes: Int) -> Int { 320 + bytes >> 2 }
+    /// Units of keeping or removing a retained message: each level is a node of the tree.
+    package static func retained(_ topic: UnsafeRawBufferPointer) -> Int {
+        16 + 12 * TopicLevels.count(topic)
+    }
 
     /// Units of reading and storing the registration of a device.
     package static var registration: Int { 128 }
