@@ -159,11 +159,11 @@ extension Shard {
         guard
             tell(
                 nil,
-                {
-                    total == 0
-                        ? "nobody subscribes to \(String(decoding: message.topic, as: UTF8.self))"
-                        : "\(total) receive \(String(decoding: message.topic, as: UTF8.self))"
-                            + (needsCommit ? ", after its commit" : "")
+                text: {
+                    let topic = String(decoding: message.topic, as: UTF8.self)
+                    return total == 0
+                        ? "nobody subscribes to \(topic)"
+                        : "\(total) receive \(topic)" + (needsCommit ? ", after its commit" : "")
                 })
         else {
             context.topicTraces.leaveOut(total)
@@ -194,7 +194,7 @@ extension Shard {
     /// then it is not made.
     @discardableResult
     private mutating func tell(
-        _ client: UInt32?, _ payload: @autoclosure () -> [UInt8] = [], _ text: () -> String
+        _ client: UInt32?, _ payload: @autoclosure () -> [UInt8] = [], text: () -> String
     ) -> Bool {
         let traces = context.topicTraces.nextLine()
         guard !traces.isEmpty else { return false }
