@@ -82,7 +82,7 @@ struct RuleWorkTests {
         let burst = try (0..<3).flatMap { number in
             try PacketContent.publish(
                 "t/\(number)", "\(number)", qos: .atLeastOnce,
-                try #require(PacketIdentifier(rawValue: UInt16(number + 1)))
+                try #require(PacketIdentifier(UInt16(number + 1)))
             ).encoded()
         }
         link.receive(publisher, burst)
@@ -152,7 +152,7 @@ struct RuleWorkTests {
                 publisher,
                 .publish(
                     topic, "\(number)", qos: .atLeastOnce,
-                    try #require(PacketIdentifier(rawValue: UInt16(number)))))
+                    try #require(PacketIdentifier(UInt16(number)))))
         }
         link.shard.setAccess(
             try rules(
