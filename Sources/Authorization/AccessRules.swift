@@ -108,8 +108,11 @@ public final class AccessRules: Sendable {
                 let index = Self.next(&cursors, lists)
                 guard index < decisive else { break }
                 let rule = compiled[Int(index)]
-                steps += 1
-                guard isAbout(rule, subject, texts),
+                guard isAbout(rule, subject, texts) else {
+                    steps += 1
+                    continue
+                }
+                guard
                     TopicPattern.matches(
                         Self.text(rule.filter, in: texts), topic: topic, &names,
                         isAllow: rule.isAllow, steps: &steps)
@@ -163,8 +166,10 @@ public final class AccessRules: Sendable {
     }
 
     /// Steps of a question before any rule: to find the lists of the client's names.
-    private static func leastSteps(_ subject: AccessSubject) -> Int {
-        8 + (subject.clientID.count + (subject.userName?.count ?? 0)) / 64
+    private static func leastSteps(_ subject: AccessSubject) -> Int { 8 + nameSteps(subject) }
+
+    private static func nameSteps(_ subject: AccessSubject) -> Int {
+        (subject.clientID.count + (subject.userName?.count ?? 0)) / 64
     }
 
     private func general(_ action: AccessAction) -> GeneralRules {
@@ -186,7 +191,7 @@ public final class AccessRules: Sendable {
         filter: UnsafeRawBufferPointer, for subject: AccessSubject, steps: inout Int
     ) -> SubscriptionVerdict {
         let names = TopicPattern.Names(subject)
-        steps += Self.leastSteps(subject)
+        steps += Self.nameSteps(subject)
         let asked = TopicSet(filter: filter, reachesDollar: false)
         var denied: [TopicSet] = []
         var comparisons = 0
