@@ -6,8 +6,8 @@ import Structures
 /// Immutable, so that any thread may ask. The rules stand in lists by action and by the clients that
 /// they are about. A question looks at those for all clients, for clients with or without a user name,
 /// for the client's user and for its client identifier, in the order of the file, and at no others.
-/// Those among them that decide the same for every client are asked once for a topic (``RuleMemo``).
-/// It allocates nothing.
+/// General rules without placeholders decide alike for every client, so they are asked once for a topic
+/// (``RuleMemo``). It allocates nothing.
 public final class AccessRules: Sendable {
     /// A rule whose texts are ranges of ``texts``.
     struct Compiled: BitwiseCopyable {

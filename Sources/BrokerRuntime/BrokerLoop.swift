@@ -295,7 +295,7 @@ package struct BrokerLoop: ~Copyable {
         switch sent {
         case .blocked: return
         case .part:
-            // Of a closed connection the rest goes with the events of its socket.
+            // The rest of a closed connection's output goes with the events of its socket.
             if shard.isCurrent(handle) { shard.sentPart(handle) } else { reactor.awaitRoom(handle) }
         case .failed(let error): fail(handle, .networkError(code: error.code))
         case .all:

@@ -52,7 +52,7 @@ struct RuleStepsTests {
             + Self.lines(200) { "deny everyone client phone subscribe a/\($0)" }
             + Self.lines(100) { "deny user anna client tablet subscribe a/\($0)" }
         for steps in try Self.steps(rules(text), ["b", "b"]) {
-            // Those of her other device are looked at too, and skipped.
+            // Rules about her other device are looked at too, and skipped.
             #expect((600...620).contains(steps))
         }
     }

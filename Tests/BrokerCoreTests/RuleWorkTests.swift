@@ -68,7 +68,7 @@ struct RuleWorkTests {
         let text =
             (0..<users).map { user in
                 Self.lines(2_000) { "deny user u\(user) subscribe a/\($0)" }
-            }.joined() + Self.lines(users / 2) { "deny user u\(2 * $0) subscribe t/#" }
+            }.joined() + Self.lines(users / 2) { "deny user u\(2 * $0) subscribe t/+" }
             + "allow everyone both #"
         let link = try link(text)
         let readers = try (0..<users).map { user in

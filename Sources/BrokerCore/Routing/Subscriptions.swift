@@ -191,9 +191,8 @@ package struct Subscriptions: ~Copyable {
         return true
     }
 
-    /// As ``match(_:most:)``, without sessions for which `isPermitted` is false. It is `nil` when so
-    /// many questions cost too much to be asked at once. The result is cached until a subscription
-    /// changes or ``forgetPermissions()`` is called.
+    /// As ``match(_:most:)``, without sessions for which `isPermitted` is false, and `nil` when it answers
+    /// `nil`. The result is cached until a subscription changes or ``forgetPermissions()`` is called.
     @inline(never)
     package mutating func match(
         _ topic: UnsafeRawBufferPointer, most: Int, isPermitted: (UInt32) -> Bool?
@@ -242,10 +241,8 @@ package struct Subscriptions: ~Copyable {
         shared.endSlices()
     }
 
-    /// Drops cached results, because the access rules have changed.
+    /// Drops cached results, because the access rules, or those of one session, have changed.
     package mutating func forgetPermissions() { trie.invalidate() }
-
-    /// The same, because what one session may read has changed.
     package mutating func forgetPermissions(of session: UInt32) { trie.invalidate(session) }
 
     // MARK: Groups
