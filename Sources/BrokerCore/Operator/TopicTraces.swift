@@ -140,12 +140,14 @@ extension Shard {
         _ topic: UnsafeRawBufferPointer, _ payload: UnsafeRawBufferPointer, qos: QoS,
         retain: Bool, from publisher: UInt32?
     ) {
-        guard isTraced(topic) else { return }
-        tell(publisher, [UInt8](payload.prefix(TraceRequest.mostPayloadBytes))) {
-            "publishes \(String(decoding: topic, as: UTF8.self)), "
-                + "QoS \(qos.rawValue), \(payload.count) bytes"
-                + (retain ? ", RETAIN" : "") + (publisher == nil ? ", over HTTP" : "")
-        }
+        guard isTraced(topic), let traces = tracesOfNextLine() else { return }
+        context.topicTraces.append(
+            TopicTraces.Event(
+                traces: traces, clientID: publisher.map { sessions.identifier(of: $0) },
+                text: "publishes \(String(decoding: topic, as: UTF8.self)), "
+                    + "QoS \(qos.rawValue), \(payload.count) bytes"
+                    + (retain ? ", RETAIN" : "") + (publisher == nil ? ", over HTTP" : ""),
+                payload: [UInt8](payload.prefix(TraceRequest.mostPayloadBytes))))
     }
 
     /// Tells traces what became of a message for each receiver, after it was delivered.
@@ -155,78 +157,70 @@ extension Shard {
         _ choices: UnsafeBufferPointer<SharedSubscriptions.Choice>?, needsCommit: Bool
     ) {
         guard isTraced(message.topic) else { return }
-        let total = matches.count + (choices?.count ?? 0)
-        guard
-            tell(
-                nil,
-                text: {
-                    let topic = String(decoding: message.topic, as: UTF8.self)
-                    return total == 0
-                        ? "nobody subscribes to \(topic)"
-                        : "\(total) receive \(topic)" + (needsCommit ? ", after its commit" : "")
-                })
-        else {
-            context.topicTraces.leaveOut(total)
+        var left = matches.count + (choices?.count ?? 0)
+        guard let traces = tracesOfNextLine() else {
+            context.topicTraces.leaveOut(left)
             return
         }
-        var left = total
-        for match in matches {
-            guard trace(message, to: match.session, qos: min(message.qos, match.qos)) else {
-                context.topicTraces.leaveOut(left - 1)
-                return
-            }
-            left -= 1
-        }
-        for choice in choices ?? UnsafeBufferPointer(start: nil, count: 0) {
-            guard
-                trace(
-                    message, to: choice.session, qos: min(message.qos, choice.qos),
-                    group: choice.group)
-            else {
-                context.topicTraces.leaveOut(left - 1)
-                return
-            }
-            left -= 1
-        }
-    }
-
-    /// Adds a line about the topic that was followed last; false when no trace has room for it, and
-    /// then it is not made.
-    @discardableResult
-    private mutating func tell(
-        _ client: UInt32?, _ payload: @autoclosure () -> [UInt8] = [], text: () -> String
-    ) -> Bool {
-        let traces = context.topicTraces.nextLine()
-        guard !traces.isEmpty else { return false }
-        context.budget.spend(WorkBudget.traceLine * traces.count)
+        let topic = String(decoding: message.topic, as: UTF8.self)
         context.topicTraces.append(
             TopicTraces.Event(
-                traces: traces, clientID: client.map { sessions.identifier(of: $0) },
-                text: text(), payload: payload()))
-        return true
+                traces: traces, clientID: nil,
+                text: left == 0
+                    ? "nobody subscribes to \(topic)"
+                    : "\(left) receive \(topic)" + (needsCommit ? ", after its commit" : ""),
+                payload: []))
+        for match in matches {
+            left -= 1
+            guard trace(message, to: match.session, qos: min(message.qos, match.qos)) else {
+                context.topicTraces.leaveOut(left)
+                return
+            }
+        }
+        for choice in choices ?? UnsafeBufferPointer(start: nil, count: 0) {
+            left -= 1
+            let qos = min(message.qos, choice.qos)
+            guard trace(message, to: choice.session, qos: qos, group: choice.group) else {
+                context.topicTraces.leaveOut(left)
+                return
+            }
+        }
     }
 
+    /// The traces that take a line about the topic that was followed last; `nil` when none has room for
+    /// it, and then its text is not made.
+    private mutating func tracesOfNextLine() -> [UInt32]? {
+        let traces = context.topicTraces.nextLine()
+        context.budget.spend(WorkBudget.traceLine * traces.count)
+        return traces.isEmpty ? nil : traces
+    }
+
+    /// Tells what became of a message for one receiver; false when no trace has room for it.
     private mutating func trace(
         _ message: Message, to session: UInt32, qos: QoS, group: UInt32? = nil
     ) -> Bool {
         guard sessions[session].isUsed else { return true }
-        return tell(session) {
-            let outcome =
-                if let target = sessions[session].connection {
-                    connections[target].outlet.count >= context.limits.outputBytes
-                        ? "reads too slowly"
-                        : sessions[session].outbound.waiting > 1
-                            ? "has \(sessions[session].outbound.waiting) messages waiting"
-                            : "gets it"
-                } else if qos == .atMostOnce {
-                    "is away and loses it"
-                } else {
-                    "is away: kept, \(sessions[session].outbound.waiting) waiting"
-                }
-            let name = group.map {
-                String(decoding: subscriptions.filter(of: $0).array, as: UTF8.self)
+        guard let traces = tracesOfNextLine() else { return false }
+        let outcome =
+            if let target = sessions[session].connection {
+                connections[target].outlet.count >= context.limits.outputBytes
+                    ? "reads too slowly"
+                    : sessions[session].outbound.waiting > 1
+                        ? "has \(sessions[session].outbound.waiting) messages waiting"
+                        : "gets it"
+            } else if qos == .atMostOnce {
+                "is away and loses it"
+            } else {
+                "is away: kept, \(sessions[session].outbound.waiting) waiting"
             }
-            return "\(outcome), QoS \(qos.rawValue)" + (name.map { ", by \($0)" } ?? "")
+        let name = group.map {
+            String(decoding: subscriptions.filter(of: $0).array, as: UTF8.self)
         }
+        context.topicTraces.append(
+            TopicTraces.Event(
+                traces: traces, clientID: sessions.identifier(of: session),
+                text: "\(outcome), QoS \(qos.rawValue)" + (name.map { ", by \($0)" } ?? ""),
+                payload: []))
+        return true
     }
 }
