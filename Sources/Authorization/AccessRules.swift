@@ -3,9 +3,11 @@ import Structures
 /// The rules of one ACL file. From top to bottom, the first rule that fits decides; if none fits,
 /// the answer is no. So a file without rules denies everything.
 ///
-/// Immutable, so that any thread may ask. A question looks at the rules for all clients, for the
-/// client's user and for its client identifier, in the order of the file, and at no rules for
-/// others. It allocates nothing.
+/// Immutable, so that any thread may ask. The rules stand in lists by action and by the clients that
+/// they are about. A question looks at those for all clients, for clients with or without a user name,
+/// for the client's user and for its client identifier, in the order of the file, and at no others.
+/// General rules without placeholders decide alike for every client, so they are asked once for a topic
+/// (``RuleMemo``). It allocates nothing.
 public final class AccessRules: Sendable {
     /// A rule whose texts are ranges of ``texts``.
     struct Compiled: BitwiseCopyable {
@@ -23,6 +25,8 @@ public final class AccessRules: Sendable {
         var clientID = Text()
         var who = Who.everyone
         var hasClientID = false
+        /// True when the filter has `%u` or `%c`.
+        var hasPlaceholder = false
         var isAllow = false
         /// Raw values of ``AccessAction``, combined.
         var actions: UInt8 = 0
@@ -35,6 +39,19 @@ public final class AccessRules: Sendable {
         var count: UInt32 = 0
     }
 
+    /// The rules of one name, for each action.
+    struct ListsByAction: BitwiseCopyable {
+        var publish = List()
+        var subscribe = List()
+
+        subscript(action: AccessAction) -> List {
+            switch action {
+            case .publish: publish
+            case .subscribe: subscribe
+            }
+        }
+    }
+
     /// All rules in the order of the file.
     public let rules: [AccessRule]
     /// A warning that users other than the file's owner can change it, with the command that mends
@@ -44,7 +61,9 @@ public final class AccessRules: Sendable {
     private let compiled: [Compiled]
     private let texts: [UInt8]
     private let lists: [UInt32]
-    private let general: List
+    /// The rules that name neither a user nor a client, for each action.
+    private let generalOfPublish: GeneralRules
+    private let generalOfSubscribe: GeneralRules
     private let ofUser: NameTable
     private let ofClient: NameTable
 
@@ -55,31 +74,109 @@ public final class AccessRules: Sendable {
         var builder = AccessRulesBuilder()
         for rule in rules { builder.add(rule) }
         var lists: [UInt32] = []
-        general = builder.append(builder.general, to: &lists)
-        ofUser = NameTable(builder.ofUser.mapValues { builder.append($0, to: &lists) })
-        ofClient = NameTable(builder.ofClient.mapValues { builder.append($0, to: &lists) })
+        generalOfPublish = builder.general(.publish, to: &lists)
+        generalOfSubscribe = builder.general(.subscribe, to: &lists)
+        ofUser = NameTable(builder.ofUser.mapValues { builder.byAction($0, to: &lists) })
+        ofClient = NameTable(builder.ofClient.mapValues { builder.byAction($0, to: &lists) })
         compiled = builder.compiled
         texts = builder.texts
         self.lists = lists
     }
 
     /// Decides whether a client may publish to a topic name, or receive its messages.
+    ///
+    /// `memo` is used for questions about one topic after the other; it belongs to these rules alone.
+    /// `steps` grows by the cost of the question: about one for each rule that is looked at, and for
+    /// each 32 bytes of the topic that are compared with it.
+    public func decide(
+        _ action: AccessAction, topic: UnsafeRawBufferPointer, for subject: AccessSubject,
+        memo: inout RuleMemo, steps: inout Int
+    ) -> AccessVerdict {
+        steps += Self.leastSteps(subject)
+        memo.begin(topic, action)
+        let general = general(action)
+        let kind = GeneralRules.Kind.of(subject)
+        return texts.withUnsafeBytes { texts in
+            var decisive = min(
+                firstMatch(of: .everyone, general, topic, texts, &memo, &steps),
+                firstMatch(of: kind, general, topic, texts, &memo, &steps))
+            var names = PlaceholderNames(subject)
+            var cursors = own(action, subject)
+            cursors.0 = Cursor(general[.everyone].varying, lists)
+            cursors.1 = Cursor(general[kind].varying, lists)
+            while true {
+                let index = Self.next(&cursors, lists)
+                guard index < decisive else { break }
+                let rule = compiled[Int(index)]
+                guard isAbout(rule, subject, texts) else {
+                    steps += 1
+                    continue
+                }
+                guard
+                    TopicPattern.matches(
+                        Self.text(rule.filter, in: texts), topic: topic, &names,
+                        isAllow: rule.isAllow, steps: &steps)
+                else { continue }
+                decisive = index
+                break
+            }
+            guard decisive != .max else { return AccessVerdict(isAllowed: false, line: 0) }
+            let rule = compiled[Int(decisive)]
+            return AccessVerdict(isAllowed: rule.isAllow, line: rule.line)
+        }
+    }
+
     public func decide(
         _ action: AccessAction, topic: UnsafeRawBufferPointer, for subject: AccessSubject
     ) -> AccessVerdict {
-        var verdict = AccessVerdict(isAllowed: false, line: 0)
-        texts.withUnsafeBytes { texts in
-            forEachRule(action, subject, texts) { rule in
-                let pattern = Self.text(rule.filter, in: texts)
-                guard
-                    TopicPattern.matches(
-                        pattern, topic: topic, subject, isAllow: rule.isAllow)
-                else { return true }
-                verdict = AccessVerdict(isAllowed: rule.isAllow, line: rule.line)
-                return false
+        var memo = RuleMemo()
+        var steps = 0
+        return decide(action, topic: topic, for: subject, memo: &memo, steps: &steps)
+    }
+
+    /// The first of the fixed rules for a kind of clients that fits a topic; the largest index without
+    /// one.
+    @inline(__always)
+    private func firstMatch(
+        of kind: GeneralRules.Kind, _ general: GeneralRules, _ topic: UnsafeRawBufferPointer,
+        _ texts: UnsafeRawBufferPointer, _ memo: inout RuleMemo, _ steps: inout Int
+    ) -> UInt32 {
+        if let known = memo[kind] { return known }
+        let first = firstMatch(general[kind].fixed, topic, texts, &steps)
+        memo[kind] = first
+        return first
+    }
+
+    private func firstMatch(
+        _ list: List, _ topic: UnsafeRawBufferPointer, _ texts: UnsafeRawBufferPointer,
+        _ steps: inout Int
+    ) -> UInt32 {
+        var names = PlaceholderNames(nil)
+        for place in Int(list.start)..<Int(list.start + list.count) {
+            let index = lists[place]
+            let rule = compiled[Int(index)]
+            if TopicPattern.matches(
+                Self.text(rule.filter, in: texts), topic: topic, &names, isAllow: rule.isAllow,
+                steps: &steps)
+            {
+                return index
             }
         }
-        return verdict
+        return .max
+    }
+
+    /// Steps of a question before any rule: to find the lists of the client's names.
+    private static func leastSteps(_ subject: AccessSubject) -> Int { 8 + nameSteps(subject) }
+
+    private static func nameSteps(_ subject: AccessSubject) -> Int {
+        (subject.clientID.count + (subject.userName?.count ?? 0)) / 64
+    }
+
+    private func general(_ action: AccessAction) -> GeneralRules {
+        switch action {
+        case .publish: generalOfPublish
+        case .subscribe: generalOfSubscribe
+        }
     }
 
     /// Decides which topics of a filter a client may receive; SUBSCRIBE is answered by this.
@@ -94,15 +191,14 @@ public final class AccessRules: Sendable {
         filter: UnsafeRawBufferPointer, for subject: AccessSubject, steps: inout Int
     ) -> SubscriptionVerdict {
         let names = TopicPattern.Names(subject)
-        steps += (subject.clientID.count + (subject.userName?.count ?? 0)) / 64
+        steps += Self.nameSteps(subject)
         let asked = TopicSet(filter: filter, reachesDollar: false)
         var denied: [TopicSet] = []
         var comparisons = 0
         var allowedLine: UInt32?
         var verdict: SubscriptionVerdict?
         texts.withUnsafeBytes { texts in
-            forEachRule(.subscribe, subject, texts) { rule in
-                steps += 1
+            forEachRule(.subscribe, subject, texts, steps: &steps) { rule in
                 let pattern = Self.text(rule.filter, in: texts)
                 guard
                     let topics = TopicPattern.topics(pattern, names, isAllow: rule.isAllow),
@@ -149,27 +245,50 @@ public final class AccessRules: Sendable {
     /// The largest number of comparisons between allowed and denied topics for one filter.
     private static var mostComparisons: Int { 10_000 }
 
+    private typealias Cursors = (Cursor, Cursor, Cursor, Cursor)
+
+    /// The rules for the client's user and for its client identifier, behind two empty lists.
+    @inline(__always)
+    private func own(_ action: AccessAction, _ subject: AccessSubject) -> Cursors {
+        let ofUser = subject.userName.flatMap { self.ofUser.find($0) }
+        let ofClient = self.ofClient.find(subject.clientID)
+        return (
+            Cursor(List(), lists), Cursor(List(), lists),
+            Cursor(ofUser?[action] ?? List(), lists), Cursor(ofClient?[action] ?? List(), lists)
+        )
+    }
+
+    /// The next rule in the order of the file; the largest index when there is none.
+    @inline(__always)
+    private static func next(_ cursors: inout Cursors, _ lists: [UInt32]) -> UInt32 {
+        let index = min(
+            min(cursors.0.head, cursors.1.head), min(cursors.2.head, cursors.3.head))
+        guard index != .max else { return index }
+        // Each rule stands in one list only.
+        cursors.0.pass(index, lists)
+        cursors.1.pass(index, lists)
+        cursors.2.pass(index, lists)
+        cursors.3.pass(index, lists)
+        return index
+    }
+
     /// Calls `body` for the rules about this client and action, in the order of the file, until it
-    /// returns false.
+    /// returns false. `steps` grows by one for each rule that is looked at.
     @inline(__always)
     private func forEachRule(
         _ action: AccessAction, _ subject: AccessSubject, _ texts: UnsafeRawBufferPointer,
-        _ body: (Compiled) -> Bool
+        steps: inout Int, _ body: (Compiled) -> Bool
     ) {
-        var first = Cursor(general)
-        var second = Cursor(subject.userName.flatMap { ofUser.find($0) } ?? List())
-        var third = Cursor(ofClient.find(subject.clientID) ?? List())
+        let general = general(action)
+        var cursors = own(action, subject)
+        cursors.0 = Cursor(general[.everyone].all, lists)
+        cursors.1 = Cursor(general[.of(subject)].all, lists)
         while true {
-            let index = min(first.head(lists), second.head(lists), third.head(lists))
+            let index = Self.next(&cursors, lists)
             guard index != .max else { return }
-            // Each rule stands in one list only.
-            first.pass(index, lists)
-            second.pass(index, lists)
-            third.pass(index, lists)
+            steps += 1
             let rule = compiled[Int(index)]
-            guard rule.actions & action.rawValue != 0, isAbout(rule, subject, texts) else {
-                continue
-            }
+            guard isAbout(rule, subject, texts) else { continue }
             guard body(rule) else { return }
         }
     }
@@ -200,114 +319,23 @@ public final class AccessRules: Sendable {
 
     /// A position in one list of rules.
     private struct Cursor {
-        var next: UInt32
-        let end: UInt32
-
-        init(_ list: List) {
-            next = list.start
-            end = list.start + list.count
-        }
+        /// The rule at the position; the largest index behind the last.
+        private(set) var head: UInt32
+        private var next: UInt32
+        private let end: UInt32
 
         @inline(__always)
-        func head(_ lists: [UInt32]) -> UInt32 { next < end ? lists[Int(next)] : .max }
+        init(_ list: List, _ lists: [UInt32]) {
+            next = list.start
+            end = list.start + list.count
+            head = next < end ? lists[Int(next)] : .max
+        }
 
         @inline(__always)
         mutating func pass(_ index: UInt32, _ lists: [UInt32]) {
-            if head(lists) == index { next += 1 }
+            guard head == index else { return }
+            next += 1
+            head = next < end ? lists[Int(next)] : .max
         }
-    }
-}
-
-/// Sorts rules into lists by the user or client that they are about.
-struct AccessRulesBuilder {
-    private(set) var compiled: [AccessRules.Compiled] = []
-    private(set) var texts: [UInt8] = []
-    /// Indices of rules that name neither a user nor a client.
-    private(set) var general: [UInt32] = []
-    private(set) var ofUser: [[UInt8]: [UInt32]] = [:]
-    /// Indices of rules that name a client and no user.
-    private(set) var ofClient: [[UInt8]: [UInt32]] = [:]
-
-    mutating func add(_ rule: AccessRule) {
-        let index = UInt32(compiled.count)
-        var result = AccessRules.Compiled()
-        result.line = UInt32(clamping: rule.line)
-        result.isAllow = rule.isAllow
-        result.actions = rule.actions.reduce(0) { $0 | $1.rawValue }
-        result.filter = append(RuleFilter.pattern(rule.filter))
-        if let identifier = rule.clientID {
-            result.hasClientID = true
-            result.clientID = append(identifier)
-        }
-        switch rule.who {
-        case .everyone: result.who = .everyone
-        case .anonymous: result.who = .anonymous
-        case .anyUser: result.who = .anyUser
-        case .user(let name):
-            result.who = .user
-            result.userName = append(name)
-            ofUser[name, default: []].append(index)
-        }
-        if result.who != .user {
-            if let identifier = rule.clientID {
-                ofClient[identifier, default: []].append(index)
-            } else {
-                general.append(index)
-            }
-        }
-        compiled.append(result)
-    }
-
-    func append(_ indices: [UInt32], to lists: inout [UInt32]) -> AccessRules.List {
-        let start = UInt32(lists.count)
-        lists.append(contentsOf: indices)
-        return AccessRules.List(start: start, count: UInt32(indices.count))
-    }
-
-    private mutating func append(_ text: [UInt8]) -> AccessRules.Compiled.Text {
-        let start = UInt32(texts.count)
-        texts.append(contentsOf: text)
-        return AccessRules.Compiled.Text(start: start, count: UInt32(text.count))
-    }
-}
-
-/// A table of names, each with its rules; a name in borrowed bytes is found without an allocation.
-struct NameTable: Sendable {
-    private var names: [[UInt8]] = []
-    private var lists: [AccessRules.List] = []
-    /// A hash table of indices of names plus 1; 0 is a free slot. The size is a power of two and at
-    /// most half is used; empty without names.
-    private var slots: [UInt32] = []
-    private let keyedHash = KeyedHash(seed: UInt64.random(in: .min ... .max))
-
-    init(_ listOfName: [[UInt8]: AccessRules.List]) {
-        guard !listOfName.isEmpty else { return }
-        var capacity = 2
-        while capacity < 2 * listOfName.count { capacity *= 2 }
-        slots = [UInt32](repeating: 0, count: capacity)
-        for (name, list) in listOfName {
-            names.append(name)
-            lists.append(list)
-            var position = name.withUnsafeBytes { place(of: $0) }
-            while slots[position] != 0 { position = (position + 1) & (capacity - 1) }
-            slots[position] = UInt32(names.count)
-        }
-    }
-
-    func find(_ name: UnsafeRawBufferPointer) -> AccessRules.List? {
-        guard !slots.isEmpty else { return nil }
-        var position = place(of: name)
-        while slots[position] != 0 {
-            let index = Int(slots[position]) - 1
-            if names[index].withUnsafeBytes({ $0.elementsAreEqual(to: name) }) {
-                return lists[index]
-            }
-            position = (position + 1) & (slots.count - 1)
-        }
-        return nil
-    }
-
-    private func place(of name: UnsafeRawBufferPointer) -> Int {
-        Int(truncatingIfNeeded: keyedHash(name)) & (slots.count - 1)
     }
 }

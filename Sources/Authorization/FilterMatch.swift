@@ -21,8 +21,9 @@ public enum FilterMatch {
     public static func matches(
         filter: UnsafeRawBufferPointer, topic: UnsafeRawBufferPointer
     ) -> Bool {
-        let nobody = AccessSubject(
-            userName: nil, clientID: UnsafeRawBufferPointer(start: nil, count: 0))
-        return TopicPattern.matches(filter, topic: topic, nobody, isAllow: true)
+        var nobody = PlaceholderNames(nil)
+        var steps = 0
+        return TopicPattern.matches(
+            filter, topic: topic, &nobody, isAllow: true, steps: &steps)
     }
 }

@@ -89,14 +89,18 @@ public final class TopicAllowance: Sendable {
     }
 
     /// True when the client may publish to a topic name, or receive its messages, as far as its
-    /// login is concerned.
+    /// login is concerned. `steps` grows by about one for each filter that is looked at, and for each
+    /// 32 bytes of the topic that are compared with it.
     public func allows(
-        _ action: AccessAction, topic: UnsafeRawBufferPointer, for subject: AccessSubject
+        _ action: AccessAction, topic: UnsafeRawBufferPointer, for subject: AccessSubject,
+        steps: inout Int
     ) -> Bool {
         guard let list = list(action) else { return true }
         var isAllowed = false
+        var names = PlaceholderNames(subject)
         list.forEach { filter in
-            isAllowed = TopicPattern.matches(filter, topic: topic, subject, isAllow: true)
+            isAllowed = TopicPattern.matches(
+                filter, topic: topic, &names, isAllow: true, steps: &steps)
             return !isAllowed
         }
         return isAllowed

@@ -42,17 +42,34 @@ enum TopicPattern {
     /// True when the rule is about this topic name.
     ///
     /// An `allow` rule whose placeholder has no usable name matches nothing. A `deny` rule then
-    /// matches every topic that begins with its text up to the placeholder.
+    /// matches every topic that begins with its text up to the placeholder. `steps` grows by one, and
+    /// by one for each 32 bytes that were compared.
+    @inline(__always)
     static func matches(
         _ pattern: UnsafeRawBufferPointer, topic: UnsafeRawBufferPointer,
-        _ subject: AccessSubject, isAllow: Bool
+        _ names: inout PlaceholderNames, isAllow: Bool, steps: inout Int
     ) -> Bool {
+        steps += 1
         guard let first = pattern.first else { return false }
-        if isAllow, topic.first == dollar, first == singleLevel || first == multiLevel {
+        // Most rules are about other topics, as their first byte tells.
+        if let other = topic.first, other != first, first > clientPlaceholder,
+            first != singleLevel, first != multiLevel
+        {
+            return false
+        }
+        return matchesAll(pattern, topic, &names, isAllow, &steps)
+    }
+
+    private static func matchesAll(
+        _ pattern: UnsafeRawBufferPointer, _ topic: UnsafeRawBufferPointer,
+        _ names: inout PlaceholderNames, _ isAllow: Bool, _ steps: inout Int
+    ) -> Bool {
+        if isAllow, topic.first == dollar, pattern[0] == singleLevel || pattern[0] == multiLevel {
             return false
         }
         var place = 0
         var offset = 0
+        defer { steps += offset >> 5 }
         while place < pattern.count {
             let byte = pattern[place]
             switch byte {
@@ -62,7 +79,7 @@ enum TopicPattern {
                 while offset < topic.count, topic[offset] != separator { offset += 1 }
                 place += 1
             case userPlaceholder, clientPlaceholder:
-                guard let name = name(for: byte, subject) else { return !isAllow }
+                guard let name = names.name(for: byte, &steps) else { return !isAllow }
                 let end = offset + name.count
                 guard end <= topic.count, end == topic.count || topic[end] == separator,
                     topic[offset..<end].elementsEqual(name)

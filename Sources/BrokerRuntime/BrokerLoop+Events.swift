@@ -7,6 +7,10 @@ import Transport
 extension BrokerLoop {
     /// Bytes that sockets move in one turn before the rest of its events wait for the next.
     private static var bytesPerTurn: UInt64 { 1_024 * 1_024 }
+    /// Bytes that take as long to move as to open a TLS record, however little it holds.
+    private static var bytesPerRecord: UInt64 { 512 }
+    /// Time for messages of other threads.
+    private static var mailMicroseconds: UInt64 { 250 }
     /// Time for the events of connected clients. What follows from them, such as the ends of
     /// connections that were lost at once, may take as long again.
     private static var eventsMicroseconds: UInt64 { 500 }
@@ -18,23 +22,32 @@ extension BrokerLoop {
     /// Handles events until sockets have moved ``bytesPerTurn``, or for a ``Stint`` from the begin of the
     /// turn; the others are the next turn's.
     mutating func handleEvents(from begin: UInt64) {
-        let end = reactor.bytesReceived &+ reactor.bytesSent &+ Self.bytesPerTurn
+        let end = moved &+ Self.bytesPerTurn
         var stint = Stint(until: begin + Self.eventsMicroseconds)
-        while reactor.bytesReceived &+ reactor.bytesSent < end, let index = arrivals.nextEvent() {
+        while moved < end, let index = arrivals.nextEvent() {
             handle(reactor.event(index))
             if stint.isOver() { return }
         }
     }
 
-    /// Handles messages of other threads until so many were of newcomers; the others are the next
-    /// turn's.
+    /// What sockets have moved so far, in bytes.
+    private var moved: UInt64 {
+        reactor.bytesReceived &+ reactor.bytesSent
+            &+ reactor.recordsOpened &* Self.bytesPerRecord
+    }
+
+    /// Handles messages of other threads until so many were of newcomers, or for a ``Stint``; the others
+    /// are the next turn's.
     mutating func handleMail() {
         if arrivals.hasUntakenMail, !arrivals.hasMail { arrivals.setMail(mailbox.take()) }
         guard arrivals.hasMail else { return }
         var left = Self.newcomersPerTurn
+        // One command may take long.
+        var stint = Stint(microseconds: Self.mailMicroseconds, stepsBetweenLooks: 1)
         while left > 0, let message = arrivals.nextMail() {
             if message.isOfNewcomer { left -= 1 }
             handle(message)
+            if stint.isOver() { return }
         }
     }
 
@@ -77,7 +90,7 @@ extension BrokerLoop {
         case .newcomers: arrivals.haveNewcomers = true
         case .acceptable(let listener): acceptable |= 1 << UInt64(listener)
         case .connection(let handle, let isReadable, let isWritable, let isHungUp, let hasEnded):
-            if isWritable { write(handle) }
+            if isWritable, !shard.hasRoom(handle) { write(handle) }
             // The shard offers its packets again in the next turn.
             guard isReadable, !shard.awaitsTurn(handle) else { return }
             guard shard.holdsInput(handle) else {

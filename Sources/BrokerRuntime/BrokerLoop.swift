@@ -178,6 +178,7 @@ package struct BrokerLoop: ~Copyable {
             at: MonotonicTime(milliseconds: begin / 1_000), microseconds: begin,
             wallClockMs: hermes_wall_ms())
         tellShard()
+        if tracer.isActive { tellTraceRoom() }
         handleEvents(from: begin)
         handleMail()
         handleNewcomers()
@@ -288,8 +289,14 @@ package struct BrokerLoop: ~Copyable {
     mutating func write(_ handle: Handle) {
         if tracer.isActive { traceOutput(handle) }
         defer { if tracer.isActive { traceUnsent(handle) } }
-        switch shard.withOutput(of: handle, { reactor.send(handle, &$0) }) {
+        let sent = shard.withOutput(of: handle) {
+            reactor.send(handle, &$0, atMost: Shard.mostSentAtOnce)
+        }
+        switch sent {
         case .blocked: return
+        case .part:
+            // The rest of a closed connection's output goes with the events of its socket.
+            if shard.isCurrent(handle) { shard.sentPart(handle) } else { reactor.awaitRoom(handle) }
         case .failed(let error): fail(handle, .networkError(code: error.code))
         case .all:
             shard.drained(handle)

@@ -16,6 +16,11 @@ package struct LineBudget: Sendable {
         bytesLeft = bytesPerSecond
     }
 
+    /// The lines that ``take(bytes:atMilliseconds:)`` would give now.
+    package func available(atMilliseconds now: UInt64) -> Int {
+        now / 1_000 == second ? left : perSecond
+    }
+
     /// Asks for a line of about so many bytes; returns the number of lines that were refused since the
     /// last one, or `nil` to leave this one out.
     package mutating func take(bytes: Int = 0, atMilliseconds now: UInt64) -> Int? {

@@ -56,6 +56,8 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
         public var consumed: Int
         /// Bytes of application data that were written to the target.
         public var produced: Int
+        /// The number of records that were handled.
+        public var records = 0
     }
 
     /// Types of records (RFC 8446, section 5.1).
@@ -140,6 +142,7 @@ public struct SecureChannel: BitwiseCopyable, Sendable {
                 let rest = UnsafeRawBufferPointer(rebasing: input[opened.consumed...])
                 guard let size = try protection.recordSize(rest), size <= rest.count else { break }
                 opened.consumed += size
+                opened.records += 1
                 let place = target + opened.produced
                 let content = try protection.open(
                     UnsafeRawBufferPointer(rebasing: rest[..<size]), into: place, &ciphers)

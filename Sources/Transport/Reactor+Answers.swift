@@ -47,6 +47,8 @@ extension Reactor {
 
     public enum Sent {
         case all
+        /// As much as was asked for; the socket may have room for the rest.
+        case part
         /// The socket's buffer is full; an event will report when it has room.
         case blocked
         case failed(SystemError)

@@ -52,6 +52,8 @@ public struct Reactor: ~Copyable {
     public var securedCount: Int { tables.records.count }
     public var bytesReceived: UInt64 { bench.bytesReceived }
     public var bytesSent: UInt64 { bench.bytesSent }
+    /// TLS records that have been opened.
+    public var recordsOpened: UInt64 { bench.recordsOpened }
     /// Memory of all buffers with packets and TLS records whose rest the peers owe.
     public var unfinishedBytes: Int { bench.held.unfinished }
     /// Memory of all buffers with input that the owner holds back.
@@ -375,23 +377,34 @@ public struct Reactor: ~Copyable {
 
     // MARK: Writing
 
-    /// Sends as much as the socket takes; an event reports when it takes more.
-    public mutating func send(_ handle: Handle, _ output: inout OutputQueue) -> Sent {
+    /// Sends as much as the socket takes, about `most` bytes at most; an event reports when a socket
+    /// that was full takes more.
+    public mutating func send(
+        _ handle: Handle, _ output: inout OutputQueue, atMost most: Int = .max
+    ) -> Sent {
         guard isOpen(handle) else {
             output.removeAll(in: bench.pool)
             return .all
         }
         let former = connections[handle.index].interest
-        let outcome = connections[handle.index].send(&output, &tables, &bench)
+        let outcome = connections[handle.index].send(&output, atMost: most, &tables, &bench)
         updateInterest(handle, former)
         switch outcome {
-        case .all: return .all
+        case .all: return output.isEmpty ? .all : .part
         case .blocked: return .blocked
         case .stepIsDue:
             requestStep(handle)
             return .blocked
         case .failed(let code): return .failed(failure("send", code, handle))
         }
+    }
+
+    /// Has an event report that the socket has room for what ``send(_:_:atMost:)`` left.
+    public mutating func awaitRoom(_ handle: Handle) {
+        guard isOpen(handle) else { return }
+        let former = connections[handle.index].interest
+        connections[handle.index].awaitRoom()
+        updateInterest(handle, former)
     }
 
     /// Ends the broker's direction after all output.

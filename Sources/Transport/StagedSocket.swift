@@ -71,19 +71,25 @@ struct StagedSocket: BitwiseCopyable {
         return received
     }
 
-    /// Sends output, at the owner's request or because the socket has room.
+    /// Sends output, at the owner's request or because the socket has room: `most` bytes, or those of a
+    /// frame of WebSocket that has begun and as many again.
     @inline(__always)
     mutating func send(
-        _ output: inout OutputQueue, _ tables: inout StageTables, _ bench: inout Workbench
+        _ output: inout OutputQueue, atMost most: Int, _ tables: inout StageTables,
+        _ bench: inout Workbench
     ) -> StageOutput {
         let sent: StageOutput
         switch stage {
-        case .plain: sent = bench.send(descriptor, &output)
+        case .plain:
+            sent =
+                output.count <= most
+                ? bench.send(descriptor, &output)
+                : bench.send(descriptor, &output, atMost: most)
         case .records(let place):
-            sent = tables.records[place.number].send(descriptor, &output, &bench)
+            sent = tables.records[place.number].send(descriptor, &output, atMost: most, &bench)
         case .webSocket(let place):
             sent = tables.webSockets[place.number].send(
-                descriptor, &output, &tables.records, &bench)
+                descriptor, &output, atMost: most, &tables.records, &bench)
         case .handshake(let handshake): return beginStep(handshake) ? .stepIsDue : .blocked
         case .proxyHeader:
             // The broker sends nothing before the PROXY header has arrived.
@@ -97,6 +103,9 @@ struct StagedSocket: BitwiseCopyable {
         }
         return sent
     }
+
+    /// Asks for an event when the socket has room.
+    mutating func awaitRoom() { interest.insert(.room) }
 
     /// Ends the broker's direction after all output.
     mutating func finishSending(_ tables: inout StageTables, _ bench: inout Workbench) {

@@ -35,6 +35,8 @@ struct Workbench: ~Copyable {
     var mostFramePayload = Int.max
     private(set) var bytesReceived: UInt64 = 0
     private(set) var bytesSent: UInt64 = 0
+    /// TLS records that were opened.
+    var recordsOpened: UInt64 = 0
     /// Calls that failed because the kernel lacked memory.
     private(set) var shortages: UInt64 = 0
 

@@ -18,6 +18,8 @@ package final class ShardLink {
     private var blocked: Set<Handle> = []
     package private(set) var closed: Set<Handle> = []
     package private(set) var notices: [BrokerNotice] = []
+    /// Called before the output of a connection is sent.
+    package var onSend: ((Handle) -> Void)?
     /// Answers password checks; any password is right at first.
     package var answer: (AuthenticationRequest) -> LoginAnswer = { _ in .rightPassword }
 
@@ -139,7 +141,9 @@ package final class ShardLink {
                 let bytes = kept[handle] ?? []
                 let consumed = bytes.withUnsafeBytes { shard.receive(handle, $0) }
                 kept[handle] = Array(bytes[consumed...])
-            case .send(let handle): flush(handle)
+            case .send(let handle):
+                onSend?(handle)
+                flush(handle, atMost: Shard.mostSentAtOnce)
             case .carryOut:
                 let result = shard.takeResult()
                 notices.append(contentsOf: result.notices)
@@ -160,35 +164,35 @@ package final class ShardLink {
     /// The connection's socket takes no output from now on.
     package func block(_ handle: Handle) { blocked.insert(handle) }
 
-    private func flush(_ handle: Handle) {
+    /// As a socket with room for all of it: sends at most so many bytes, and reports what is left.
+    private func flush(_ handle: Handle, atMost most: Int = .max) {
         guard !blocked.contains(handle) else { return }
         let pool = shard.pool
-        let bytes = shard.withOutput(of: handle) { output -> [UInt8] in
-            var bytes: [UInt8] = []
-            let segments = UnsafeMutablePointer<OutputQueue.Segment>.allocate(capacity: 16)
-            defer { segments.deallocate() }
-            while !output.isEmpty {
-                segments.initialize(repeating: OutputQueue.Segment(), count: 16)
-                let count = output.fill(segments, capacity: 16)
-                for index in 0..<count {
-                    bytes.append(
-                        contentsOf: UnsafeRawBufferPointer(
-                            start: segments[index].base, count: segments[index].count))
-                    output.consume(segments[index].count, pool: pool)
-                    // The listed connections have changed: list them again.
-                    break
-                }
-            }
-            return bytes
+        let (bytes, isEmpty) = shard.withOutput(of: handle) { output in
+            (output.take(atMost: most, pool: pool), output.isEmpty)
         }
         received[handle, default: []].append(contentsOf: bytes)
-        shard.drained(handle)
+        if isEmpty { shard.drained(handle) } else { shard.sentPart(handle) }
     }
 
     package var closeReasons: [CloseReason] {
         notices.compactMap { notice in
             if case .closed(_, _, _, let reason, _) = notice { reason } else { nil }
         }
+    }
+}
+
+extension OutputQueue {
+    /// Removes the first bytes and returns them, at most so many.
+    package mutating func take(atMost most: Int, pool: BytePool) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var segment = Segment()
+        while bytes.count < most, fill(&segment, capacity: 1) == 1 {
+            let count = min(segment.count, most - bytes.count)
+            bytes.append(contentsOf: UnsafeRawBufferPointer(start: segment.base, count: count))
+            consume(count, pool: pool)
+        }
+        return bytes
     }
 }
 

@@ -167,4 +167,24 @@ struct TracerTests {
         tracer.forget(near)
         #expect(tracer.isUnknown(near))
     }
+
+    @Test("packets beyond a trace's lines become no text, and are counted")
+    func room() throws {
+        var tracer = Tracer()
+        let id =
+            tracer.begin(TraceRequest(.client("a"), linesPerSecond: 5), at: Self.now) ?? 0
+        let handle = Handle(packed: 1 << 32 | 1)
+        tracer.watch(handle, IPAddress(ipv4: 0x0A01_0203, port: 9), client: Array("a".utf8))
+        let burst = [[UInt8]](repeating: [0xC0, 0x00], count: 1_000).flatMap { $0 }
+        let looked = burst.withUnsafeBytes { tracer.received(handle, $0, atMs: 5_000) }
+        #expect(looked.told == 5 && looked.untold == 995 && looked.bytes == 2_000)
+        #expect(tracer.room(of: id, atMs: 5_999) == 0)
+        #expect(
+            texts(&tracer, id)
+                == [String](repeating: "PINGREQ", count: 5) + ["995 lines are left out"])
+        // The next second has lines of its own.
+        #expect(tracer.room(of: id, atMs: 6_000) == 5)
+        let later = burst.prefix(4).withUnsafeBytes { tracer.output(handle, [$0], atMs: 6_000) }
+        #expect(later.told == 2 && later.untold == 0)
+    }
 }

@@ -38,6 +38,55 @@ struct SlicedMatchTests {
         #expect(slices > 300)
     }
 
+    @Test(
+        "asks about each session that is found at its end, whatever changes between slices",
+        arguments: UInt64(1)...32)
+    func rights(seed: UInt64) throws {
+        var random = SplitMix64(seed: seed)
+        let owner = TestPool()
+        var subscribers = Subscribers(sessions: 8, pool: owner.pool)
+        var permitted: Set<Int> = [0, 1, 2, 3]
+        for round in 0..<150 {
+            let topic = random.topic()
+            var late = random.number(in: 0...3)
+            var isComplete = false
+            while !isComplete || late > 0 {
+                if isComplete { late -= 1 }
+                for _ in 0..<random.number(in: 0...2) { change(&subscribers, &random) }
+                if random.once(in: 3) {
+                    let session = random.number(in: 0...7)
+                    permitted.formSymmetricDifference([session])
+                    subscribers.trie.invalidate(UInt32(session))
+                } else if random.once(in: 20) {
+                    permitted = [random.number(in: 0...7)]
+                    subscribers.trie.invalidate()
+                }
+                var steps = random.number(in: 1...12)
+                isComplete = topic.withTopicBytes {
+                    subscribers.trie.matchSlice($0, steps: &steps)
+                        && subscribers.trie.askSlice(steps: &steps) { session, steps in
+                            steps -= 2
+                            return permitted.contains(Int(session))
+                        }
+                }
+            }
+            let comment: Comment = "\(topic), seed \(seed), round \(round)"
+            let expected = subscribers.expected(topic)
+            topic.withTopicBytes { bytes in
+                guard case .cached(let found)? = subscribers.trie.search(bytes, most: 0) else {
+                    Issue.record("not found: \(comment)")
+                    return
+                }
+                #expect(
+                    Set(found.matches.map { Int($0.session) })
+                        == permitted.intersection(expected.keys), comment)
+                #expect(
+                    Int(found.withheld) == Set(expected.keys).subtracting(permitted).count, comment)
+            }
+            subscribers.trie.endSlices()
+        }
+    }
+
     private func change(_ subscribers: inout Subscribers, _ random: inout SplitMix64) {
         let session = random.number(in: 0...7)
         let own = subscribers.model[session].keys.sorted()

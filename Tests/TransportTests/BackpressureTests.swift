@@ -56,6 +56,25 @@ struct BackpressureTests {
         #expect(server.reactor.bytesSent == UInt64(expected.count + 4))
     }
 
+    @Test("a bound on what is sent at once: the rest is left, and an event asks for it")
+    func parts() throws {
+        var server = try EchoServer()
+        server.mostSentAtOnce = 10_000
+        let (peer, handle) = try server.connect()
+        let expected = (0..<95_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
+        expected.withUnsafeBytes { server.connections[handle]?.output.append($0, pool: server.pool) }
+        server.flush(handle)
+        #expect(server.connections[handle]?.output.count == 85_000)
+        var received: [UInt8] = []
+        for _ in 0..<2_000 where received.count < expected.count {
+            try server.turn(milliseconds: 0)
+            received += peer.receive()
+        }
+        #expect(received == expected)
+        #expect(server.connections[handle]?.parts == 9)
+        #expect(try server.turn(milliseconds: 1) == 0)
+    }
+
     @Test("a blocked connection that is paused too hears of writability alone")
     func blockedAndPaused() throws {
         var server = try EchoServer()

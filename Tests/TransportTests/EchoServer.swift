@@ -11,6 +11,8 @@ struct EchoServer: ~Copyable {
     struct Connection {
         var output = OutputQueue()
         var isBlocked = false
+        /// Sends that ended at ``EchoServer/mostSentAtOnce``.
+        var parts = 0
         /// Frames received, in order.
         var frames: [[UInt8]] = []
         var hasEnded = false
@@ -27,6 +29,7 @@ struct EchoServer: ~Copyable {
 
     let pool: BytePool
     var reactor: Reactor
+    var mostSentAtOnce = Int.max
     var connections: [Handle: Connection] = [:]
     /// In the order of acceptance.
     private(set) var handles: [Handle] = []
@@ -160,10 +163,15 @@ struct EchoServer: ~Copyable {
 
     mutating func flush(_ handle: Handle) {
         guard var output = connections[handle]?.output else { return }
-        let sent = reactor.send(handle, &output)
+        let sent = reactor.send(handle, &output, atMost: mostSentAtOnce)
         connections[handle]?.output = output
         switch sent {
         case .all: connections[handle]?.isBlocked = false
+        case .part:
+            connections[handle]?.isBlocked = false
+            connections[handle]?.parts += 1
+            // So that an event asks for the rest.
+            reactor.awaitRoom(handle)
         case .blocked: connections[handle]?.isBlocked = true
         case .failed(let error):
             connections[handle]?.failure = error

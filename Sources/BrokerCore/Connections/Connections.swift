@@ -14,14 +14,8 @@ package struct Connections: ~Copyable {
     private let addressOnly: any Sendable = ()
     private var records = Slab<Connection>()
     private var timers: TimerWheel
-    /// Connections with output to send, in the order in which it came.
-    private var dirty = RingBuffer<Handle>()
-    /// Connections whose output is only messages to very many receivers.
-    private var bulk = RingBuffer<Handle>()
-    /// While true, ``markDirty(_:)`` means a message to very many receivers.
-    package var fansOut = false
-    /// Counts sends: every fourth one is of ``bulk``.
-    private var sends: UInt8 = 0
+    /// Connections with output to send.
+    private var sendLine = SendLine()
     private var ending = RingBuffer<Ending>()
     private var closing: [Closing] = []
     private var resumed = RingBuffer<Handle>()
@@ -152,50 +146,41 @@ package struct Connections: ~Copyable {
 
     // MARK: Output
 
-    /// Has the connection's output sent in this turn, or soon: what ``fansOut`` comes behind all else.
+    /// Has the connection's output sent in this turn, or soon; see ``SendLine``.
     @inline(__always)
     package mutating func markDirty(_ handle: Handle) {
-        if fansOut {
-            guard records[handle.index].outlet.list(.bulk) else { return }
-            bulk.append(handle)
-        } else {
-            guard records[handle.index].outlet.list(.prompt) else { return }
-            dirty.append(handle)
-        }
+        sendLine.add(handle, to: records.pointer(to: handle.index))
     }
+
+    /// Has the rest of an output sent, of which others have now had their share before.
+    package mutating func markRest(_ handle: Handle) {
+        sendLine.addBehind(handle, to: records.pointer(to: handle.index))
+    }
+
+    /// Begins what one client, or the admin plane, causes for others in this turn.
+    @inline(__always)
+    package mutating func beginSource() { sendLine.beginSource() }
+
+    /// Begins the delivery of a message, or of several, to so many receivers; ``endDelivery()`` follows.
+    @inline(__always)
+    package mutating func beginDelivery(to receivers: Int) {
+        sendLine.beginDelivery(to: receivers)
+    }
+
+    @inline(__always)
+    package mutating func endDelivery() { sendLine.endDelivery() }
 
     /// True when a connection's output has to be sent.
-    package var hasUnsent: Bool { dirty.count > 0 || bulk.count > 0 }
+    package var hasUnsent: Bool { !sendLine.isEmpty }
 
-    /// Takes one connection whose output has to be sent. Three of four are those that have waited
-    /// longest with other output than messages to very many, so that no client's answer waits until
-    /// all of those have left.
+    /// Takes one connection whose output has to be sent.
     @inline(__always)
     package mutating func takeDirty() -> Handle? {
-        sends &+= 1
-        guard bulk.count > 0 else { return takeListed() }
-        return sends & 3 == 0 ? takeBulk() ?? takeListed() : takeListed() ?? takeBulk()
-    }
-
-    @inline(__always)
-    private mutating func takeListed() -> Handle? {
-        while let handle = dirty.popFirst() {
-            guard isCurrent(handle) else { continue }
-            records[handle.index].outlet.unlist()
-            return handle
+        sendLine.next { handle in
+            guard handle.index < records.endIndex else { return nil }
+            let record = records.pointer(to: handle.index)
+            return record.pointee.generation == handle.generation ? record : nil
         }
-        return nil
-    }
-
-    @inline(never)
-    private mutating func takeBulk() -> Handle? {
-        while let handle = bulk.popFirst() {
-            // Other output may have come since: then it stands in the other list, or is sent.
-            guard isCurrent(handle), records[handle.index].outlet.listing == .bulk else { continue }
-            records[handle.index].outlet.unlist()
-            return handle
-        }
-        return nil
     }
 
     // MARK: Input

@@ -5,21 +5,39 @@ import Structures
 
 /// The unsent bytes of one connection.
 package struct Outlet: BitwiseCopyable {
-    /// The list of connections to be sent in which this one stands.
-    package enum Listing: UInt8, BitwiseCopyable {
-        case none
-        /// Only with messages to very many receivers.
-        case bulk
-        case prompt
+    /// The lines of ``SendLine`` in which the connection stands.
+    package struct Listing: OptionSet, BitwiseCopyable {
+        package let rawValue: UInt8
+
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        /// The line of those that are sent first.
+        package static var first: Listing { Listing(rawValue: 1) }
+        /// The line of those that are sent behind them.
+        package static var behind: Listing { Listing(rawValue: 2) }
     }
+
+    /// An output of at most so many bytes is sent before larger ones.
+    package static var littleBytes: Int { 8 * 1_024 }
+    /// Bytes of an output that are sent before those of the next connection.
+    package static var mostSentAtOnce: Int { 64 * 1_024 }
+    private static var bytesPerUnitShift: Int { 13 }
 
     package private(set) var output = OutputQueue()
     /// Re-delivered bytes in the output, which do not show a slow reader. At most 2^32 - 1.
     private var resentBytes: UInt32 = 0
-    package private(set) var listing = Listing.none
+    package private(set) var listing: Listing = []
 
     package var count: Int { output.count }
     package var isEmpty: Bool { output.isEmpty }
+    /// True when so little is unsent that it is sent before others' output.
+    @inline(__always)
+    package var isLittle: Bool { output.count <= Self.littleBytes }
+    /// What the next send takes of a turn: 1, and 1 for each 8 KiB.
+    @inline(__always)
+    package var sendUnits: Int {
+        1 + min(output.count, Self.mostSentAtOnce) >> Self.bytesPerUnitShift
+    }
 
     /// A four-byte packet, as ``PacketEncoder/fourBytes(_:_:)`` makes it.
     package mutating func append(word: UInt32, pool: BytePool) {
@@ -64,15 +82,17 @@ package struct Outlet: BitwiseCopyable {
             + Int(resentBytes)
     }
 
-    /// Lists the connection; false when it stands in that list already, or in one that is sent
-    /// earlier.
-    package mutating func list(_ listing: Listing) -> Bool {
-        guard listing.rawValue > self.listing.rawValue else { return false }
-        self.listing = listing
+    /// Notes that the connection joins a line; false when it stands there already.
+    @inline(__always)
+    package mutating func list(_ line: Listing) -> Bool {
+        guard !listing.contains(line) else { return false }
+        listing.insert(line)
         return true
     }
 
-    package mutating func unlist() { listing = .none }
+    /// Notes that the connection has left a line.
+    @inline(__always)
+    package mutating func unlist(_ line: Listing) { listing.remove(line) }
 
     package mutating func removeAll(in pool: BytePool) { output.removeAll(in: pool) }
 

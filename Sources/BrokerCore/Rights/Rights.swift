@@ -19,6 +19,13 @@ package struct Rights {
     /// Number of rule sets so far; never 0.
     package private(set) var generation: UInt32 = 1
     private var deliveriesReported: UInt8 = 0
+    /// What the rules said about the topic that was asked last, to publish and to receive.
+    private var publishMemo = RuleMemo()
+    private var receiveMemo = RuleMemo()
+    /// The same for the topic whose match is made in slices, between which others are asked about.
+    private var sliceMemo = RuleMemo()
+    /// Steps of questions since ``takeWork()``.
+    private var work = 0
 
     package init(_ rules: AccessRules?) { self.rules = rules }
 
@@ -36,43 +43,70 @@ package struct Rights {
     /// Puts other rules into force; `nil` allows everything.
     package mutating func replace(_ rules: AccessRules?) {
         self.rules = rules
+        publishMemo.removeAll()
+        receiveMemo.removeAll()
+        sliceMemo.removeAll()
         generation = generation == .max ? 1 : generation + 1
     }
 
     /// Resets the bound of reported deliveries.
     package mutating func endTurn() { deliveriesReported = 0 }
 
+    // MARK: Cost
+
+    /// True when questions have cost something since ``takeWork()``.
+    @inline(__always)
+    package var hasWork: Bool { work != 0 }
+
+    /// The rules and filters of logins that were looked at since the last call, for ``WorkBudget``; long
+    /// topics count as several.
+    package mutating func takeWork() -> Int {
+        defer { work = 0 }
+        return work
+    }
+
+    /// Steps of the questions since ``takeWork()``, for a caller that stops at a bound.
+    @inline(__always)
+    package var steps: Int { work }
+
     // MARK: Questions
 
     /// The decision of the rules and of the session's login; `nil` when both say nothing.
-    package func decide(
+    package mutating func decide(
         _ action: AccessAction, _ topic: UnsafeRawBufferPointer, for session: Session
     ) -> AccessVerdict? {
         guard areRestricted(session) else { return nil }
-        return Self.withSubject(session) { subject in
-            let allowance = allowances[session.allowance]
-            let verdict =
-                allowance?.overrulesAccessRules == true
-                ? nil : rules?.decide(action, topic: topic, for: subject)
-            guard verdict?.isAllowed ?? true, let allowance,
-                !allowance.allows(action, topic: topic, for: subject)
-            else { return verdict }
-            return .deniedByLogin
+        switch action {
+        case .publish:
+            return ask(.publish, topic, session, rules, allowances, &publishMemo, &work)
+        case .subscribe:
+            return ask(.subscribe, topic, session, rules, allowances, &receiveMemo, &work)
         }
     }
 
+    /// ``decide(_:_:for:)`` whether a client may read a topic whose match is made in slices.
+    package mutating func decideInSlice(
+        _ topic: UnsafeRawBufferPointer, for session: Session
+    ) -> AccessVerdict? {
+        guard areRestricted(session) else { return nil }
+        return ask(.subscribe, topic, session, rules, allowances, &sliceMemo, &work)
+    }
+
     /// False when the session's login does not allow to publish to a topic, whatever the rules say.
-    package func doesLoginAllowPublish(_ topic: UnsafeRawBufferPointer, _ session: Session) -> Bool
-    {
+    package mutating func doesLoginAllowPublish(
+        _ topic: UnsafeRawBufferPointer, _ session: Session
+    ) -> Bool {
         guard let allowance = allowances[session.allowance] else { return true }
         return Self.withSubject(session) {
-            allowance.allows(.publish, topic: topic, for: $0)
+            allowance.allows(.publish, topic: topic, for: $0, steps: &work)
         }
     }
 
     /// True when the session's client may read messages of a topic.
     @inline(__always)
-    package func mayReceive(_ topic: UnsafeRawBufferPointer, _ session: Session) -> Bool {
+    package mutating func mayReceive(
+        _ topic: UnsafeRawBufferPointer, _ session: Session
+    ) -> Bool {
         guard areRestricted(session) else { return true }
         return decide(.subscribe, topic, for: session)?.isAllowed ?? true
     }
@@ -80,7 +114,9 @@ package struct Rights {
     /// True when the client may still read a queued message. Asks the rules only while the queue
     /// may hold messages that were queued under other rules.
     @inline(__always)
-    package func mayStillReceive(_ topic: UnsafeRawBufferPointer, _ session: Session) -> Bool {
+    package mutating func mayStillReceive(
+        _ topic: UnsafeRawBufferPointer, _ session: Session
+    ) -> Bool {
         guard areRestricted(session), session.accessGeneration != generation else { return true }
         return mayReceive(topic, session)
     }
@@ -123,7 +159,7 @@ package struct Rights {
     }
 
     /// An unproven user name is ignored: its client is anonymous.
-    private static func withSubject<Result>(
+    fileprivate static func withSubject<Result>(
         _ session: Session, _ body: (AccessSubject) -> Result
     ) -> Result {
         let (userName, isProven) = (session.userName, session.isUserProven)
@@ -171,5 +207,24 @@ package struct Rights {
                 AccessReport(
                     event: event, clientID: session.clientID.array,
                     userName: session.provenUserName, topic: [UInt8](topic), line: line)))
+    }
+}
+
+/// Asks the rules and what the session's login allows.
+private func ask(
+    _ action: AccessAction, _ topic: UnsafeRawBufferPointer, _ session: Session,
+    _ rules: AccessRules?, _ allowances: SessionAllowances, _ memo: inout RuleMemo,
+    _ steps: inout Int
+) -> AccessVerdict? {
+    Rights.withSubject(session) { subject in
+        let allowance = allowances[session.allowance]
+        let verdict =
+            allowance?.overrulesAccessRules == true
+            ? nil
+            : rules?.decide(action, topic: topic, for: subject, memo: &memo, steps: &steps)
+        guard verdict?.isAllowed ?? true, let allowance,
+            !allowance.allows(action, topic: topic, for: subject, steps: &steps)
+        else { return verdict }
+        return .deniedByLogin
     }
 }

@@ -57,6 +57,10 @@ package struct RetainedWalks {
 
     /// Topics visited per turn, so that `#` over a million topics delays nobody.
     package static let stepsPerTurn = 2_048
+    /// Visits that take as long as to begin and end a walk.
+    package static let stepsPerRequest = 8
+    /// Access rules that take as long as a visit.
+    package static let ruleStepsPerStep = 16
     /// Messages that may wait in a session before its retained messages pause.
     package static let mostWaiting: UInt32 = 256
 

@@ -191,11 +191,11 @@ package struct Subscriptions: ~Copyable {
         return true
     }
 
-    /// As ``match(_:most:)``, without sessions for which `isPermitted` is false. The result is cached
-    /// until a subscription changes or ``forgetPermissions()`` is called.
+    /// As ``match(_:most:)``, without sessions for which `isPermitted` is false, and `nil` when it answers
+    /// `nil`. The result is cached until a subscription changes or ``forgetPermissions()`` is called.
     @inline(never)
     package mutating func match(
-        _ topic: UnsafeRawBufferPointer, most: Int, isPermitted: (UInt32) -> Bool
+        _ topic: UnsafeRawBufferPointer, most: Int, isPermitted: (UInt32) -> Bool?
     ) -> SubscriptionTrie.Permitted? {
         guard shared.isEmpty || matchGroups(topic, most: most) else { return nil }
         switch trie.search(topic, most: most) {
@@ -203,8 +203,10 @@ package struct Subscriptions: ~Copyable {
         case .cached(let permitted): return permitted
         case .collected(let matches):
             var count = 0
-            asked += matches.count
-            for match in matches where isPermitted(match.session) {
+            for match in matches {
+                asked += 1
+                guard let isPermitted = isPermitted(match.session) else { return nil }
+                guard isPermitted else { continue }
                 matches[count] = match
                 count += 1
             }
@@ -220,14 +222,28 @@ package struct Subscriptions: ~Copyable {
         return shared.isEmpty || shared.matchSlice(topic, steps: &left)
     }
 
+    /// As ``matchSlice(_:steps:)``, without sessions for which `isPermitted` is false; each answer takes
+    /// its cost off the steps.
+    package mutating func matchSlice(
+        _ topic: UnsafeRawBufferPointer, steps: Int,
+        isPermitted: (_ session: UInt32, _ steps: inout Int) -> Bool
+    ) -> Bool {
+        var left = steps
+        guard trie.matchSlice(topic, steps: &left), trie.askSlice(steps: &left, isPermitted) else {
+            return false
+        }
+        return shared.isEmpty || shared.matchSlice(topic, steps: &left)
+    }
+
     /// Drops what ``matchSlice(_:steps:)`` has found.
     package mutating func endSlices() {
         trie.endSlices()
         shared.endSlices()
     }
 
-    /// Drops cached results, because the access rules have changed.
+    /// Drops cached results, because the access rules, or those of one session, have changed.
     package mutating func forgetPermissions() { trie.invalidate() }
+    package mutating func forgetPermissions(of session: UInt32) { trie.invalidate(session) }
 
     // MARK: Groups
 

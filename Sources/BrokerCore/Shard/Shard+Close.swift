@@ -35,6 +35,7 @@ extension Shard {
             }
             close(ending)
             endMatch(of: .connection(ending.handle))
+            if rights.hasWork { chargeRights() }
         }
     }
 

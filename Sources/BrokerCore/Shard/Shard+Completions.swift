@@ -28,11 +28,27 @@ extension Shard {
         while let handle = commits.nextOpening() { finishCommit(handle) }
         sessions.takeAwaitingCommit(&committed)
         // A stored message to very many is released to all of them here.
-        connections.fansOut = committed.count > WorkBudget.fewReceivers
+        connections.beginSource()
+        connections.beginDelivery(to: committed.count)
         while let session = committed.popLast() {
             if sessions[session].generation != 0 { pump(session) }
         }
-        connections.fansOut = false
+        connections.endDelivery()
+    }
+
+    /// Goes on with queues whose messages are checked under new rules, for a share of the turn.
+    @inline(never)
+    package mutating func continueRechecks() {
+        let bound = rights.steps + 4 * WorkBudget.mostRuleSteps
+        for handle in rechecks.take() {
+            guard connections.isLive(handle) else { continue }
+            if rights.steps < bound {
+                pump(connections[handle].session)
+            } else {
+                rechecks.add(handle)
+            }
+        }
+        chargeRights()
     }
 
     private mutating func carryOut(_ action: CommitLog.Action) {

@@ -201,11 +201,17 @@ extension Shard {
 
     // MARK: To the client
 
-    /// Sends waiting messages in order, within the in-flight window and the room in the output.
+    /// Sends waiting messages in order, within the in-flight window and the room in the output. A queue
+    /// whose messages have to be checked again may take several turns.
     package mutating func pump(_ session: UInt32) {
         guard let target = sessions[session].connection, connections[target].machine.isActive
         else { return }
+        let bound = rights.steps + WorkBudget.mostRuleSteps
         while true {
+            guard rights.steps <= bound else {
+                rechecks.add(target)
+                return
+            }
             guard connections[target].outlet.count < context.limits.outputBytes else {
                 if connections[target].machine.setThrottled(true) {
                     context.counters.limits.add(.outputBytes)

@@ -125,7 +125,7 @@ extension Shard {
             codeOffset += 1
             context.budget.spend(
                 WorkBudget.filter(filter, isGranted: code != Suback.failure)
-                    + WorkBudget.ruleStep * (refusals.ruleSteps - ruleSteps))
+                    + WorkBudget.filterRuleStep * (refusals.ruleSteps - ruleSteps))
         } while context.budget.admits(.subscribe)
         return needsCommit
     }

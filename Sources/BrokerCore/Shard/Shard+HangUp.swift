@@ -40,6 +40,25 @@ extension Shard {
         return false
     }
 
+    /// Bytes of one connection's output that are sent at once.
+    public static var mostSentAtOnce: Int { Outlet.mostSentAtOnce }
+
+    /// Reports that the socket has taken a part of the output and has room for more: the connection
+    /// goes to the end of the line.
+    public mutating func sentPart(_ handle: Handle) {
+        if connections.isCurrent(handle) { connections.markRest(handle) }
+    }
+
+    /// Reports that the socket has room again. True when its output is so much that it stands in line
+    /// for it; otherwise the caller sends it.
+    public mutating func hasRoom(_ handle: Handle) -> Bool {
+        guard connections.isCurrent(handle), !connections[handle].outlet.isLittle else {
+            return false
+        }
+        connections.markRest(handle)
+        return true
+    }
+
     /// Reports that the socket has taken all output, so that waiting messages can be sent.
     public mutating func drained(_ handle: Handle) {
         guard connections.isCurrent(handle) else { return }

@@ -30,7 +30,9 @@ extension Shard {
     private mutating func permittedReceivers(
         of topic: UnsafeRawBufferPointer, most: Int, isCounted: Bool
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
+        let bound = most == .max ? .max : rights.steps + WorkBudget.mostRuleSteps
         let permitted = subscriptions.match(topic, most: most) { session in
+            guard rights.steps <= bound else { return nil }
             guard sessions[session].isUsed,
                 let verdict = rights.decide(.subscribe, topic, for: sessions[session]),
                 !verdict.isAllowed
@@ -91,12 +93,36 @@ extension Shard {
         _ topic: UnsafeRawBufferPointer, for publisher: MatchPublisher
     ) -> Bool {
         // Steps of the attempt to make it at once.
-        context.budget.spend(WorkBudget.matchStep * subscriptions.takeWork())
+        chargeMatch()
         guard matchPublisher == publisher || !isMatchPublisherWaiting else { return false }
         matchPublisher = publisher
-        let isComplete = subscriptions.matchSlice(topic, steps: context.budget.matchSteps)
-        context.budget.spend(WorkBudget.matchStep * subscriptions.takeWork())
+        let steps = context.budget.matchSteps
+        let isComplete =
+            rights.areRestricted
+            ? permittedSlice(topic, steps: steps) : subscriptions.matchSlice(topic, steps: steps)
+        chargeMatch()
         return isComplete
+    }
+
+    private mutating func permittedSlice(_ topic: UnsafeRawBufferPointer, steps: Int) -> Bool {
+        subscriptions.matchSlice(topic, steps: steps) { session, steps in
+            let before = rights.steps
+            defer {
+                steps -= (rights.steps - before) * WorkBudget.ruleStep / WorkBudget.matchStep
+            }
+            guard sessions[session].isUsed,
+                let verdict = rights.decideInSlice(topic, for: sessions[session]),
+                !verdict.isAllowed
+            else { return true }
+            rights.report(
+                .withheld, sessions[session], topic, line: verdict.line, &context.notices)
+            return false
+        }
+    }
+
+    private mutating func chargeMatch() {
+        context.budget.spend(WorkBudget.matchStep * subscriptions.takeWork())
+        if rights.hasWork { chargeRights() }
     }
 
     private var isMatchPublisherWaiting: Bool {

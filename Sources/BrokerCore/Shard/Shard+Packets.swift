@@ -21,6 +21,7 @@ extension Shard {
     ) -> Int {
         guard connections.isCurrent(handle) else { return bytes.count }
         context.budget.beginShare()
+        connections.beginSource()
         var offset = 0
         while offset < bytes.count {
             guard !connections[handle].machine.isEnding else { return bytes.count }
@@ -52,6 +53,7 @@ extension Shard {
                         continueFilters(handle, frame, bytes)
                     }
                     context.budget.spend(WorkBudget.packet)
+                    if rights.hasWork { chargeRights() }
                     if connections[handle].intake.awaitsTurn { return offset }
                     offset = frame.packet.end
                     // The keep alive counts complete packets, not bytes [MQTT-3.1.2-24].

@@ -29,7 +29,9 @@ extension Shard {
         guard !isNew else { return }
         sessions[session].accessGeneration = 0
         // Matches were cached under the former allowance.
-        if sessions[session].subscriptions.weight > 0 { subscriptions.forgetPermissions() }
+        if sessions[session].subscriptions.weight > 0 {
+            subscriptions.forgetPermissions(of: session)
+        }
     }
 
     /// Forgets what the login of a session allowed that is about to be removed.
@@ -46,6 +48,12 @@ extension Shard {
         rights.refuse(
             .will, sessions[session], topic, line: AccessVerdict.loginLine, &context)
         return false
+    }
+
+    /// Charges the turn for the rules that were looked at since the last call.
+    @inline(never)
+    package mutating func chargeRights() {
+        context.budget.spend(WorkBudget.ruleStep * rights.takeWork())
     }
 
     /// True when a connection may publish to a topic; otherwise it is closed [MQTT-3.3.5-2].

@@ -22,16 +22,20 @@ extension Shard {
         guard !Message.sharesPayload(count: payload.count, receivers: matches.count) else {
             return false
         }
-        connections.fansOut = matches.count > WorkBudget.fewReceivers
+        var receivers = matches.count
+        if subscriptions.hasShared {
+            receivers += chooseMembers(topic, qos: .atMostOnce).count
+            connections.beginDelivery(to: receivers)
+            for choice in subscriptions.members
+            where deliverAtMostOnce(packet, size, to: choice.session) { sent += 1 }
+        } else {
+            connections.beginDelivery(to: receivers)
+        }
         for match in matches where deliverAtMostOnce(packet, size, to: match.session) {
             sent += 1
         }
-        connections.fansOut = false
-        if subscriptions.hasShared {
-            for choice in chooseMembers(topic, qos: .atMostOnce)
-            where deliverAtMostOnce(packet, size, to: choice.session) { sent += 1 }
-        }
-        spend(on: matches.count, WorkBudget.delivery(bytes: size, qos: .atMostOnce))
+        connections.endDelivery()
+        spend(on: receivers, WorkBudget.delivery(bytes: size, qos: .atMostOnce))
         context.counters.publishesSent += sent
         context.counters.publishBytesSent &+= sent &* UInt64(payload.count)
         return true
@@ -86,7 +90,7 @@ extension Shard {
         counts.matched = matches.count + (choices?.count ?? 0)
         counts.notRetained = notRetained
         message.setReceivers(counts.matched)
-        connections.fansOut = counts.matched > WorkBudget.fewReceivers
+        connections.beginDelivery(to: counts.matched)
         for match in matches {
             // [MQTT-3.8.4-6]
             deliver(&delivery, to: match.session, qos: min(message.qos, match.qos), &counts)
@@ -100,7 +104,7 @@ extension Shard {
         if context.topicTraces.isActive {
             traceDeliveries(message, to: matches, choices, needsCommit: needsCommit)
         }
-        connections.fansOut = false
+        connections.endDelivery()
         spend(
             on: counts.matched,
             WorkBudget.delivery(bytes: message.copiedBytes, qos: message.qos))
@@ -115,6 +119,7 @@ extension Shard {
         if subscriptions.hasWork {
             context.budget.spend(WorkBudget.matchStep * subscriptions.takeWork())
         }
+        if rights.hasWork { chargeRights() }
     }
 
     // MARK: Retained messages
@@ -139,6 +144,7 @@ extension Shard {
         guard effect != .nothing else { return }
         if delivery.ticket != 0 { commits.noteRetained(ticket: delivery.ticket) }
         let message = delivery.message
+        context.budget.spend(WorkBudget.retained(message.topic))
         if effect == .keep {
             delivery.number = record(message)
             keepRetained(message)

@@ -91,6 +91,7 @@ extension Shard {
             walks.endSlice(session, job, slice)
         }
         walks.endTurn(served: served)
+        if rights.hasWork { chargeRights() }
     }
 
     private mutating func run(
@@ -100,13 +101,16 @@ extension Shard {
             guard canTakeRetained(session) else { return .stalled }
             guard var walk = job.takeWalk() else {
                 guard let (filter, qos) = job.nextRequest() else { return .finished }
+                steps -= RetainedWalks.stepsPerRequest
                 job.putBack(
                     RetainedJob.Walk(filter: filter, cursor: retained.cursor(filter), qos: qos))
                 continue
             }
             switch retained.next(&walk.cursor, steps: &steps) {
             case .message(let message):
+                let before = rights.steps
                 deliverRetained(message, session, walk.qos)
+                steps -= max(0, rights.steps - before) / RetainedWalks.ruleStepsPerStep
                 job.putBack(walk)
             case .paused:
                 job.putBack(walk)
@@ -119,8 +123,11 @@ extension Shard {
 
     /// Sends a retained message with RETAIN 1 [MQTT-3.3.1-8], at the lower QoS.
     private mutating func deliverRetained(_ message: Message, _ session: UInt32, _ asked: QoS) {
-        guard rights.mayReceive(message.topic, sessions[session]) else {
-            rights.refuseDelivery(.withheld, sessions[session], message.topic, &context)
+        if let verdict = rights.decide(.subscribe, message.topic, for: sessions[session]),
+            !verdict.isAllowed
+        {
+            rights.refuse(
+                .withheld, sessions[session], message.topic, line: verdict.line, &context)
             return
         }
         guard !message.isExpired(atMs: context.wallClockMs) else { return }

@@ -8,8 +8,8 @@ public enum TurnStep: BitwiseCopyable {
     case readOverdue(Handle)
     /// Offer the connection's kept input again, then go on.
     case offerInput(Handle)
-    /// Send the connection's output, report the result with ``Shard/drained(_:)`` or
-    /// ``Shard/lost(_:_:)``, then go on.
+    /// Send the connection's output, at most ``Shard/mostSentAtOnce``. Report the result with
+    /// ``Shard/drained(_:)``, ``Shard/sentPart(_:)`` or ``Shard/lost(_:_:)``, then go on.
     case send(Handle)
     /// Carry out what ``Shard/takeResult()`` hands out, then go on.
     case carryOut
@@ -66,14 +66,13 @@ package struct TurnMachine {
 /// (``WorkBudget``).
 /// 2. Settling: connections close and publish wills, messages are handed over, retained messages
 /// walked, writes submitted as one commit, completions taken, resumed input offered; repeated.
-/// 3. Output is sent, once per connection; connections whose sockets failed close. What exceeds a
-/// turn's bound is sent in the next.
+/// 3. Output is sent in the order of ``SendLine``; connections whose sockets failed close. What exceeds
+/// a turn's bound is sent in the next.
 extension Shard {
     /// Timers handled per turn, because many sessions may expire at the same time.
     private static var timersPerTurn: Int { 1_000 }
-    /// Sends per turn, about 1 ms. Each further 8 KiB of a connection's output count as one more.
+    /// Sends per turn, about 1 ms. Each 8 KiB of a connection's output count as one more.
     private static var sendsPerTurn: Int { 128 }
-    private static var bytesPerSendShift: Int { 13 }
     /// Some things go by the wall clock or by limits, and need no time of their own.
     private static var longestQuietMilliseconds: UInt64 { 1_000 }
 
@@ -93,6 +92,7 @@ extension Shard {
         case .gathering:
             if context.now >= turn.quietUntil { expireTimers() }
             turn.quietUntil = MonotonicTime(milliseconds: 0)
+            if !rechecks.isEmpty { continueRechecks() }
             return readNext()
         case .judging(let handle):
             judge(handle)
@@ -146,8 +146,7 @@ extension Shard {
     @inline(__always)
     private mutating func sendNext(_ left: Int) -> TurnStep {
         if left > 0, let handle = connections.takeDirty() {
-            let sends = 1 + connections[handle].outlet.count >> Self.bytesPerSendShift
-            turn.state = .sending(left: left - sends)
+            turn.state = .sending(left: left - connections[handle].outlet.sendUnits)
             return .send(handle)
         }
         endEvents()
@@ -171,6 +170,7 @@ extension Shard {
 
     /// Settles the turn's events in order: submits what they wrote and takes completions.
     private mutating func settle() {
+        connections.beginSource()
         closeEndingWithinBudget()
         if !commits.isBacklogFull { runHandOvers() }
         runRetainedWalks()
@@ -218,7 +218,7 @@ extension Shard {
         let hasWork =
             connections.hasWork || commits.hasWork || walks.hasWork
             || bans.isSearching || userDisconnects.hasWork
-            || subscriptions.hasUnfinished
+            || subscriptions.hasUnfinished || !rechecks.isEmpty
             || (endedSessions.hasWork && !commits.holdsMessages)
             || (!handOvers.isEmpty && !commits.isBacklogFull)
         guard !hasWork else { return context.now }

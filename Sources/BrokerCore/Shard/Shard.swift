@@ -31,6 +31,7 @@ public struct Shard: ~Copyable {
     package var retained: RetainedStore
     package var walks = RetainedWalks()
     package var rights: Rights
+    package var rechecks = QueueRechecks()
     package var bans: Bans
     package var userDisconnects = UserDisconnects()
     package var drain = ConnectionDrain()
@@ -132,6 +133,9 @@ public struct Shard: ~Copyable {
                 byMilliseconds: context.limits.connectTimeout.wholeMilliseconds))
         context.counters.opened(listener: UInt8(truncatingIfNeeded: listener))
     }
+
+    /// True until the connection is closed.
+    public func isCurrent(_ handle: Handle) -> Bool { connections.isCurrent(handle) }
 
     /// The key of a connection's address; 0 when it is unknown.
     public func origin(of handle: Handle) -> UInt32 {

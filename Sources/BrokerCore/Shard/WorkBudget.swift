@@ -39,23 +39,33 @@ package struct WorkBudget: BitwiseCopyable {
         (qos == .atMostOnce ? 1 : 10) + bytes >> 8
     }
 
-    /// Units of reading a client's report.
-    package static func report(bytes: Int) -> Int { bytes >> 2 }
+    /// Units of reading a client's report, whose counters are added to the sums however few it names.
+    package static func report(bytes: Int) -> Int { 320 + bytes >> 2 }
+    /// Units of keeping or removing a retained message: each level is a node of the tree.
+    package static func retained(_ topic: UnsafeRawBufferPointer) -> Int {
+        16 + 12 * TopicLevels.count(topic)
+    }
 
     /// Units of reading and storing the registration of a device.
     package static var registration: Int { 128 }
     /// Units of a message that asks for a wake, and of each step of that wake.
     package static var wake: Int { 16 }
 
-    /// Units of an access rule that a filter is compared with.
+    /// Units of a line of a trace, with its text.
+    package static var traceLine: Int { 128 }
+    /// Units of looking whether a trace follows a topic or takes a packet.
+    package static var traceLook: Int { 8 }
+
+    /// Units of an access rule, or a filter of a login, that a topic is compared with.
     package static var ruleStep: Int { 1 }
+    /// Units of an access rule that a subscription's filter is compared with.
+    package static var filterRuleStep: Int { 3 }
+    /// Steps of access rules for one message's receivers that are made at once.
+    package static var mostRuleSteps: Int { 4_096 }
     /// Units of a filter that is subscribed or unsubscribed: each level is a node of the tree.
     package static func filter(_ filter: UnsafeRawBufferPointer, isGranted: Bool) -> Int {
         isGranted ? 16 + 12 * TopicLevels.count(filter) + filter.count >> 4 : 4
     }
-
-    /// A message to more receivers than these is sent behind other output.
-    package static var fewReceivers: Int { 64 }
 
     private var left = Self.perTurn
     /// Bytes in use when a turn first left output unsent; `nil` while all is sent.
@@ -65,6 +75,8 @@ package struct WorkBudget: BitwiseCopyable {
     /// The connection's share has ended when so many units are left.
     private var shareEnd = 0
 
+    /// Units that the turn has left; negative when it has spent more.
+    package var unitsLeft: Int { left }
     /// True when the turn's work is spent.
     package var isSpent: Bool { left <= 0 }
 

@@ -122,14 +122,15 @@ extension Shard {
             delivery.follow(receipt)
         }
         let allowed = push.allowed(at: context.wallClockMs)
-        connections.fansOut = push.stored.progress.matched > WorkBudget.fewReceivers
+        connections.beginSource()
+        connections.beginDelivery(to: Int(push.stored.progress.matched))
         let isComplete =
             switch push.target {
             case .clients(let clients): send(&push, &delivery, to: clients, allowed)
             case .tags(let expression):
                 send(&push, &delivery, to: features.tagged.matcher(of: expression), allowed)
             }
-        connections.fansOut = false
+        connections.endDelivery()
         push.slicedMs = context.wallClockMs
         if isComplete {
             features.pushes.end(&push, .done, at: context.wallClockMs)
@@ -200,9 +201,12 @@ extension Shard {
             progress.withoutSession += 1
             return
         }
-        guard rights.mayReceive(message.topic, sessions[session]) else {
+        let verdict = rights.decide(.subscribe, message.topic, for: sessions[session])
+        if rights.hasWork { chargeRights() }
+        if let verdict, !verdict.isAllowed {
             progress.denied += 1
-            rights.refuseDelivery(.withheld, sessions[session], message.topic, &context)
+            rights.refuse(
+                .withheld, sessions[session], message.topic, line: verdict.line, &context)
             return
         }
         var counts = PublishCounts()

@@ -56,7 +56,18 @@ extension BrokerLoop {
         if tracer.followsAddresses, tracer.isUnknown(handle) {
             watch(handle, client: isConnect ? Self.client(bytes) : nil)
         }
-        tracer.received(handle, bytes, atMs: shard.wallClockMs)
+        charge(tracer.received(handle, bytes, atMs: shard.wallClockMs))
+    }
+
+    private mutating func charge(_ looked: Tracer.Looked) {
+        shard.chargeTrace(bytes: looked.bytes, told: looked.told, untold: looked.untold)
+    }
+
+    /// Tells the shard for how many lines each trace of a topic has room, so that it makes no others.
+    @inline(never)
+    mutating func tellTraceRoom() {
+        let wallClockMs = shard.wallClockMs
+        shard.setTraceRoom { tracer.room(of: $0, atMs: wallClockMs) }
     }
 
     private mutating func watch(_ handle: Handle, client: [UInt8]?) {
@@ -78,19 +89,20 @@ extension BrokerLoop {
     mutating func traceOutput(_ handle: Handle) {
         guard tracer.watchesOutput(of: handle) else { return }
         let wallClockMs = shard.wallClockMs
-        shard.withOutput(of: handle) { output in
+        let looked = shard.withOutput(of: handle) { output in
             withUnsafeTemporaryAllocation(
                 of: OutputQueue.Segment.self, capacity: Self.mostSegments
             ) { segments in
-                guard let base = segments.baseAddress else { return }
+                guard let base = segments.baseAddress else { return Tracer.Looked() }
                 base.initialize(repeating: OutputQueue.Segment(), count: segments.count)
                 let count = output.fill(base, capacity: segments.count)
                 let parts = segments.prefix(count).map {
                     UnsafeRawBufferPointer(start: $0.base, count: $0.count)
                 }
-                tracer.output(handle, parts, atMs: wallClockMs)
+                return tracer.output(handle, parts, atMs: wallClockMs)
             }
         }
+        charge(looked)
     }
 
     /// Notes what of the output is unsent.
@@ -107,7 +119,7 @@ extension BrokerLoop {
         let leftOut = shard.takeTopicEvents { traces, client, text, payload in
             tracer.event(text, client: client, payload: payload, to: traces, atMs: wallClockMs)
         }
-        tracer.leaveOut(leftOut)
+        for (id, count) in leftOut { tracer.leaveOut(count, of: id) }
         for id in tracer.abandoned(at: shard.now) { endTrace(id) }
     }
 }

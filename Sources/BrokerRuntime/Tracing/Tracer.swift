@@ -139,17 +139,55 @@ struct Tracer {
         if !isUnknown(handle) { taps[handle.index] = nil }
     }
 
+    /// Lines that a trace takes now.
+    func room(of id: UInt32, atMs wallClockMs: Int64) -> Int {
+        guard let trace = traces[id], trace.bytes < Self.mostBytes else { return 0 }
+        return min(
+            Self.mostLines - trace.lines.count,
+            trace.budget.available(atMilliseconds: UInt64(max(0, wallClockMs))))
+    }
+
+    /// What looking at bytes has cost: packets that became text, and others.
+    struct Looked {
+        var bytes = 0
+        var told = 0
+        var untold = 0
+    }
+
     /// Takes bytes of a connection that the broker has handled.
+    @discardableResult
     mutating func received(
         _ handle: Handle, _ bytes: UnsafeRawBufferPointer, atMs wallClockMs: Int64
-    ) {
+    ) -> Looked {
         guard var tap = taps[handle.index], tap.handle == handle, !tap.traces.isEmpty else {
-            return
+            return Looked()
         }
-        var packets: [PacketText] = []
-        tap.received.feed(bytes) { packets.append(PacketText($0, size: $1)) }
+        var packets = Packets(room: room(of: tap, wallClockMs))
+        tap.received.feed(bytes) { packets.add($0, size: $1) }
         taps[handle.index] = tap
-        for packet in packets { tell(tap, .received, packet, wallClockMs) }
+        return tell(tap, .received, packets, bytes.count, wallClockMs)
+    }
+
+    /// The most lines that any trace of a connection takes now.
+    private func room(of tap: Tap, _ wallClockMs: Int64) -> Int {
+        tap.traces.reduce(0) { max($0, room(of: $1, atMs: wallClockMs)) }
+    }
+
+    /// Packets for the traces of one connection: text is made only of those for which there is room.
+    private struct Packets {
+        let room: Int
+        var texts: [PacketText] = []
+        var untold = 0
+
+        init(room: Int) { self.room = room }
+
+        mutating func add(_ bytes: [UInt8], size: Int) {
+            if texts.count < room {
+                texts.append(PacketText(bytes, size: size))
+            } else {
+                untold += 1
+            }
+        }
     }
 
     /// True for a connection whose output is looked at.
@@ -159,21 +197,22 @@ struct Tracer {
     }
 
     /// Takes the unsent output of a connection, of which it has seen some.
+    @discardableResult
     mutating func output(
         _ handle: Handle, _ parts: [UnsafeRawBufferPointer], atMs wallClockMs: Int64
-    ) {
-        guard var tap = taps[handle.index], tap.handle == handle else { return }
-        var packets: [PacketText] = []
+    ) -> Looked {
+        guard var tap = taps[handle.index], tap.handle == handle else { return Looked() }
+        var packets = Packets(room: room(of: tap, wallClockMs))
         var skip = tap.seenOutput
+        var bytes = 0
         for part in parts {
             let new = part.dropFirst(skip)
             skip -= part.count - new.count
-            tap.sent.feed(UnsafeRawBufferPointer(rebasing: new)) {
-                packets.append(PacketText($0, size: $1))
-            }
+            bytes += new.count
+            tap.sent.feed(UnsafeRawBufferPointer(rebasing: new)) { packets.add($0, size: $1) }
         }
         taps[handle.index] = tap
-        for packet in packets { tell(tap, .sent, packet, wallClockMs) }
+        return tell(tap, .sent, packets, bytes, wallClockMs)
     }
 
     /// Notes how much of the output that was looked at is unsent.
@@ -182,15 +221,22 @@ struct Tracer {
     }
 
     private mutating func tell(
-        _ tap: Tap, _ kind: TraceLine.Kind, _ packet: PacketText, _ wallClockMs: Int64
-    ) {
-        for id in tap.traces {
-            add(
-                TraceLine(
-                    atMs: wallClockMs, kind: kind, clientID: tap.clientID, address: tap.address,
-                    text: packet.text),
-                payload: packet.payload, to: id)
+        _ tap: Tap, _ kind: TraceLine.Kind, _ packets: Packets, _ bytes: Int,
+        _ wallClockMs: Int64
+    ) -> Looked {
+        for packet in packets.texts {
+            for id in tap.traces {
+                add(
+                    TraceLine(
+                        atMs: wallClockMs, kind: kind, clientID: tap.clientID,
+                        address: tap.address, text: packet.text),
+                    payload: packet.payload, to: id)
+            }
         }
+        for id in tap.traces { leaveOut(packets.untold, of: id) }
+        return Looked(
+            bytes: bytes, told: packets.texts.count * max(1, tap.traces.count),
+            untold: packets.untold)
     }
 
     // MARK: Events
@@ -221,10 +267,9 @@ struct Tracer {
         }
     }
 
-    /// Counts lines that could not even be made.
-    mutating func leaveOut(_ count: Int) {
-        guard count > 0 else { return }
-        for id in traces.keys { traces[id]?.leftOut += count }
+    /// Counts lines of a trace that were not even made.
+    mutating func leaveOut(_ count: Int, of id: UInt32) {
+        if count > 0 { traces[id]?.leftOut += count }
     }
 
     private mutating func add(_ line: TraceLine, payload: [UInt8], to id: UInt32) {

@@ -15,6 +15,10 @@ struct SlicedMatch: ~Copyable {
         var atMostOnce: Int32 = 0
         var atLeastOnce: Int32 = 0
         var exactlyOnce: Int32 = 0
+        /// True when the session may not have the message.
+        var isWithheld = false
+
+        var isFound: Bool { atMostOnce > 0 || atLeastOnce > 0 || exactlyOnce > 0 }
     }
 
     /// True from ``begin(_:)`` to ``end()``; changes are noted meanwhile.
@@ -31,6 +35,10 @@ struct SlicedMatch: ~Copyable {
     /// Per session: its place in `found`, valid while its stamp is the current one.
     private var places = GrowableBuffer<(stamp: UInt32, place: UInt32)>()
     private var stamp: UInt32 = 0
+    /// The sessions of `found` before this place were asked about.
+    private var asked = 0
+    /// Places before `asked` of sessions that have come anew since, or whose rights have changed.
+    private var again = GrowableBuffer<UInt32>()
 
     /// True when this is the match of that topic.
     func isFor(_ other: UnsafeRawBufferPointer) -> Bool {
@@ -45,6 +53,8 @@ struct SlicedMatch: ~Copyable {
         TopicLevels.split(name, into: &levels)
         place.removeAll()
         found.removeAll()
+        asked = 0
+        again.removeAll()
         stamp &+= 1
         if stamp == 0 {
             // After 2^32 matches the stamps repeat, so the old places must go.
@@ -171,12 +181,47 @@ struct SlicedMatch: ~Copyable {
         }
         let index = Int(places[Int(session)].place)
         var entry = found[index]
+        if index < asked, !entry.isFound { again.append(UInt32(index)) }
         switch qos {
         case .atMostOnce: entry.atMostOnce += change
         case .atLeastOnce: entry.atLeastOnce += change
         case .exactlyOnce: entry.exactlyOnce += change
         }
         found[index] = entry
+    }
+
+    // MARK: Rights
+
+    /// True when the walk has passed the whole tree and each session was asked about.
+    var areAllAsked: Bool { isComplete && asked == found.count && again.isEmpty }
+
+    /// Asks which of the sessions that were found may have the message, until about so many steps are
+    /// used; the last question may exceed them. True when all were asked.
+    mutating func ask(
+        steps: inout Int, _ isPermitted: (_ session: UInt32, _ steps: inout Int) -> Bool
+    ) -> Bool {
+        while !areAllAsked {
+            guard steps > 0 else { return false }
+            steps -= 1
+            var place = asked
+            if let former = again.popLast() { place = Int(former) } else { asked += 1 }
+            guard found[place].isFound else { continue }
+            found[place].isWithheld = !isPermitted(found[place].session, &steps)
+        }
+        return true
+    }
+
+    /// Has all sessions asked about again, because rights have changed.
+    mutating func forgetRights() {
+        asked = 0
+        again.removeAll()
+    }
+
+    /// Has one session asked about again.
+    mutating func forgetRights(of session: UInt32) {
+        guard session < places.count, places[Int(session)].stamp == stamp else { return }
+        let place = places[Int(session)].place
+        if place < asked { again.append(place) }
     }
 
     // MARK: Changes between slices
@@ -216,10 +261,17 @@ struct SlicedMatch: ~Copyable {
 
     // MARK: Result
 
-    /// Writes the matches of a complete walk, in place of the buffer's content.
-    func write(to matches: inout GrowableBuffer<SubscriptionTrie.Match>) {
+    /// Writes the matches of a complete walk, in place of the buffer's content, without sessions that
+    /// may not have the message; returns the number of those.
+    @discardableResult
+    func write(to matches: inout GrowableBuffer<SubscriptionTrie.Match>) -> UInt32 {
         matches.removeAll()
-        for entry in found.contents {
+        var withheld: UInt32 = 0
+        for (place, entry) in found.contents.enumerated() {
+            if place < asked, entry.isWithheld {
+                withheld += entry.isFound ? 1 : 0
+                continue
+            }
             // The highest QoS wins [MQTT-3.3.5-1].
             let qos: QoS
             if entry.exactlyOnce > 0 {
@@ -233,5 +285,6 @@ struct SlicedMatch: ~Copyable {
             }
             matches.append(SubscriptionTrie.Match(session: entry.session, qos: qos))
         }
+        return withheld
     }
 }

@@ -56,16 +56,16 @@ public struct SubscriptionTrie: ~Copyable {
     private(set) var tree: TopicTree
     private(set) var subscriptions = Slab<Subscription>()
     private(set) var sessionIndex: SessionIndex
-    private var cache: MatchCache
-    private var versions: MatchVersions
+    var cache: MatchCache
+    var versions: MatchVersions
     /// Steps of matching since ``takeWork()``.
     var work = 0
     var sliced = SlicedMatch()
     /// A filter whose change is noted.
     private var changed: GrowableBuffer<UInt8>
-    private let hash: KeyedHash
+    let hash: KeyedHash
 
-    private var matches: GrowableBuffer<Match>
+    var matches: GrowableBuffer<Match>
     private var pending: GrowableBuffer<(node: UInt32, level: UInt32)>
     private var levels: GrowableBuffer<TopicLevels.Bounds>
     /// Per session: its place in `matches`, valid while its stamp is the current one.
@@ -212,36 +212,10 @@ public struct SubscriptionTrie: ~Copyable {
         return matches.contents
     }
 
-    /// Does the same as ``match(_:most:)`` for a caller that leaves out sessions without the right
-    /// to read the topic. A trie must not mix both kinds of calls, unless ``invalidate()`` stands
-    /// between them.
-    public mutating func search(_ topic: UnsafeRawBufferPointer, most: Int) -> Search? {
-        let topicHash = hash(topic)
-        if let cached = cache.find(topic, hash: topicHash, versions) {
-            return .cached(
-                Permitted(
-                    matches: cached,
-                    withheld: cache.withheld(hash: topicHash)))
-        }
-        guard collect(topic, most: most) else { return nil }
-        return .collected(matches.mutableContents)
-    }
-
-    /// Caches the first `count` matches of the search that was just made, and returns them.
-    public mutating func keep(_ topic: UnsafeRawBufferPointer, permitted count: Int) -> Permitted {
-        let kept = UnsafeBufferPointer(rebasing: matches.contents[..<count])
-        let withheld = UInt32(clamping: matches.count - count)
-        cache.store(topic, hash: hash(topic), versions, kept, withheld: withheld)
-        return Permitted(matches: kept, withheld: withheld)
-    }
-
-    /// Outdates all cached matches, for instance after rights have changed.
-    public mutating func invalidate() { versions.changeAll() }
-
     /// Collects the matches by walking all paths of the tree that match. It does not recurse,
     /// because a topic may have many levels. False after more than `most` steps without a further
     /// session.
-    private mutating func collect(_ topic: UnsafeRawBufferPointer, most: Int) -> Bool {
+    mutating func collect(_ topic: UnsafeRawBufferPointer, most: Int) -> Bool {
         if sliced.isFor(topic) {
             if sliced.isComplete { sliced.write(to: &matches) }
             // Without a bound, it is made here in one piece.

@@ -15,8 +15,15 @@ struct RecordStage: BitwiseCopyable {
     private var begun = KeptInput()
     /// Sealed records that the socket has not taken.
     private var sealed = OutputQueue()
+    /// Bytes that are read at once while records are small.
+    private static var littleBytes: Int { 8 * 1_024 }
+    /// Records are small when they have fewer bytes than this on average.
+    private static var smallRecordBytes: Int { 128 }
     /// True when ``begun`` came with the handshake and has not been opened.
     private(set) var isUnopened = false
+    /// True when the records that were read last were not many small ones: a record costs as much as
+    /// half a kilobyte, however little it holds.
+    private var readsMuch = false
     /// True once close_notify or another alert has been sent.
     private var hasEnded = false
 
@@ -70,14 +77,18 @@ struct RecordStage: BitwiseCopyable {
         if isUnopened {
             isUnopened = false
         } else {
+            let most = Workbench.recordBytes - begunCount
             let (count, code) = bench.receive(
-                descriptor, into: records + begunCount, count: Workbench.recordBytes - begunCount)
+                descriptor, into: records + begunCount,
+                count: readsMuch ? most : min(most, Self.littleBytes))
             guard count > 0 else { return .nothing(count, code) }
             arrived = UnsafeRawBufferPointer(start: records, count: begunCount + count)
         }
         let room = kept.room(for: gap + arrived.count, bench)
         let begin = room.kept + gap
         let opened = channel.open(arrived, into: room.base + begin, &bench.ciphers)
+        bench.recordsOpened &+= UInt64(opened.records)
+        readsMuch = opened.consumed >= opened.records * Self.smallRecordBytes
         keep(arrived, from: opened.consumed, &bench)
         guard opened.produced > 0 else { return end ?? .wouldBlock }
         if !channel.isOpen {

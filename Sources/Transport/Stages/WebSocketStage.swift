@@ -320,12 +320,13 @@ struct WebSocketStage: BitwiseCopyable {
 
     // MARK: Sending
 
-    /// Sends output, of which what waits now becomes one frame.
+    /// Sends output, of which what waits now becomes one frame; of more than `most` bytes so many.
     @inline(__always)
     mutating func send(
-        _ descriptor: CInt, _ output: inout OutputQueue, _ records: inout Slab<RecordStage>,
-        _ bench: inout Workbench
+        _ descriptor: CInt, _ output: inout OutputQueue, atMost most: Int,
+        _ records: inout Slab<RecordStage>, _ bench: inout Workbench
     ) -> StageOutput {
+        var left = most
         while true {
             if framed == 0 {
                 if aside != nil {
@@ -336,7 +337,9 @@ struct WebSocketStage: BitwiseCopyable {
                     return carrierSend(descriptor, &output, &records, &bench)
                 }
                 guard sendsData else { break }
-                let payload = min(output.count, ServerFrame.largestPayload)
+                guard left > 0 else { return .all }
+                let payload = min(output.count, left, ServerFrame.largestPayload)
+                left -= payload
                 let header = ServerFrame.prependBinary(payload, to: &output, pool: bench.pool)
                 framed = UInt32(header + payload)
             }

@@ -101,7 +101,7 @@ final class ShardHarness {
             case .readOverdue(let handle), .offerInput(let handle):
                 if let peer = peers[handle] { read(peer) }
             case .send(let handle):
-                if let peer = peers[handle] { write(peer) }
+                if let peer = peers[handle] { write(peer, atMost: Self.mostSentAtOnce) }
             case .carryOut:
                 let result = shard.takeResult()
                 authentications += result.authentications
@@ -138,16 +138,27 @@ final class ShardHarness {
         drop(peer)
     }
 
-    /// The peer reads as much of the output as its limit allows.
-    func write(_ peer: Peer) {
+    /// Bytes that a turn sends of one connection before those of the next. The broker's own bound
+    /// (``Shard/mostSentAtOnce``) is more than an input's messages fill, and this one ends inside most
+    /// packets.
+    private static let mostSentAtOnce = 61
+
+    /// The peer reads as much of the output as its limit allows, at most so many bytes.
+    func write(_ peer: Peer, atMost most: Int = .max) {
         guard !peer.isGone else { return }
         let pool = shard.pool
+        var isPart = false
         let (bytes, isEmpty) = shard.withOutput(of: peer.handle) { output -> ([UInt8], Bool) in
             var bytes: [UInt8] = []
             var segment = OutputQueue.Segment()
             while !output.isEmpty, peer.readLimit ?? 1 > 0 {
+                guard bytes.count < most else {
+                    isPart = true
+                    break
+                }
                 guard output.fill(&segment, capacity: 1) == 1 else { break }
-                let taken = min(segment.count, peer.readLimit ?? segment.count)
+                let taken = min(
+                    segment.count, peer.readLimit ?? segment.count, most - bytes.count)
                 bytes.append(
                     contentsOf: UnsafeRawBufferPointer(start: segment.base, count: taken))
                 output.consume(taken, pool: pool)
@@ -156,7 +167,11 @@ final class ShardHarness {
             return (bytes, output.isEmpty)
         }
         if !bytes.isEmpty { received(peer, bytes) }
-        if isEmpty { shard.drained(peer.handle) }
+        if isEmpty {
+            shard.drained(peer.handle)
+        } else if isPart {
+            shard.sentPart(peer.handle)
+        }
     }
 
     private func drop(_ peer: Peer) {

@@ -59,6 +59,25 @@ struct WebSocketConnectionTests {
         #expect(server.pool.bytesInUse == 0)
     }
 
+    @Test("a bound on what is sent at once makes frames of so many bytes")
+    func parts() throws {
+        var server = try Self.makeServer()
+        server.mostSentAtOnce = 100
+        let (peer, handle) = try Self.upgrade(&server)
+        [UInt8](repeating: 7, count: 250).withUnsafeBytes {
+            server.connections[handle]?.output.append($0, pool: server.pool)
+        }
+        server.flush(handle)
+        let received = try Self.receive(from: peer, &server) { $0.count >= 256 }
+        func part(_ count: Int) -> [UInt8] {
+            [0x82, UInt8(count)] + [UInt8](repeating: 7, count: count)
+        }
+        #expect(received == part(100) + part(100) + part(50))
+        #expect(server.connections[handle]?.parts == 2)
+        server.close(handle)
+        #expect(server.pool.bytesInUse == 0)
+    }
+
     @Test("may send everything byte by byte, and hold no memory between messages")
     func slow() throws {
         var server = try EchoServer()
