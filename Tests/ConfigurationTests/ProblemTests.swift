@@ -95,7 +95,7 @@ struct ProblemTests {
             "hermes.yaml:1: limits.max_packet: 1mb does not end in a known unit. Use a whole number with KiB, MiB or GiB, such as 1MiB."
         ),
         (
-            "push:\n  rules:\n    - none #",
+            "wakes:\n  rules:\n    - none #",
             "hermes.yaml:3: wakes.rules: none is no rule: it needs a kind and a topic filter. Write such as `alert orders/#`. In YAML a # behind a blank begins a comment: put the rule in quotes, such as - \"none #\"."
         ),
         (
@@ -209,7 +209,7 @@ struct ProblemTests {
         ),
         (
             "\"evil\\e[31m\\nkey\": 1",
-            "hermes.yaml:1: evil\\u{1B}[31m\\nkey: unknown key. Delete it. Known here: acl_file, admin, auth, data_directory, disk_reserve, durability, limits, listeners, logging, orders, password_file, push, receipts, sys_interval, webhook."
+            "hermes.yaml:1: evil\\u{1B}[31m\\nkey: unknown key. Delete it. Known here: acl_file, admin, auth, data_directory, disk_reserve, durability, limits, listeners, logging, orders, password_file, receipts, sys_interval, wakes, webhook."
         ),
         // Shapes.
         (
