@@ -41,7 +41,7 @@ struct ExpiryFlowTests {
 
     /// The states of a message's receivers, with their reasons.
     private func states(_ id: String, _ link: ShardLink) -> [String] {
-        link.shard.receipt(of: id)?.receivers?.map { receiver in
+        link.shard.receipt(of: OwnedName(Array(id.utf8), of: .unknown))?.receivers?.map { receiver in
             receiver.state.rawValue + (receiver.reason.map { " \($0)" } ?? "")
         } ?? ["unknown"]
     }
