@@ -24,7 +24,7 @@ public struct ExpiryWheel: ~Copyable {
 
         private static var mostBytes: UInt32 { 1 << 26 - 1 }
 
-        /// Of `bytes` at most 64 MiB less one are kept.
+        /// Keeps at most 64 MiB less one of `bytes`.
         public init(place: UInt32, number: UInt32 = 0, position: UInt32 = 0, bytes: Int = 0) {
             self.place = place
             self.number = number
