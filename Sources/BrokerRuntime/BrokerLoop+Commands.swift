@@ -42,16 +42,16 @@ extension BrokerLoop {
         case .publish(let publication, let reply): shard.publish(publication, reply: reply)
         case .publishGroup(let publications, let reply):
             shard.publishGroup(publications, reply: reply)
-        case .receipt(let messageID, let reply): reply(.success(shard.receipt(of: messageID)))
+        case .receipt(let name, let reply): reply(.success(shard.receipt(of: name)))
         case .receiptEvents(let number, let most, let reply):
             shard.receiptEvents(after: number, most: most, reply: reply)
         case .receiptEventsTaken(let number): shard.takeReceiptEvents(through: number)
-        case .scheduled(let messageID, let reply):
-            reply(.success(shard.scheduledMessage(messageID)))
+        case .scheduled(let name, let reply):
+            reply(.success(shard.scheduledMessage(name)))
         case .scheduledList(let place, let limit, let reply):
             reply(.success(shard.scheduledMessages(from: place, limit: limit)))
-        case .changeScheduled(let messageID, let change, let reply):
-            shard.changeScheduled(messageID, change, reply: reply)
+        case .changeScheduled(let name, let change, let reply):
+            shard.changeScheduled(name, change, reply: reply)
         case .tags(let clientID, let reply): reply(.success(shard.tags(of: clientID)))
         case .changeTags(let clientID, let added, let removed, let reply):
             shard.changeTags(of: clientID, add: added, remove: removed, reply: reply)
@@ -66,10 +66,10 @@ extension BrokerLoop {
                 .success(shard.arrivals(from: place, limit: limit, withLosses: withLosses)))
         case .push(let request, let reply): shard.push(request, reply: reply)
         case .previewPush(let target, let reply): shard.previewPush(target, reply: reply)
-        case .pushStatus(let pushID, let reply): reply(.success(shard.pushStatus(pushID)))
+        case .pushStatus(let name, let reply): reply(.success(shard.pushStatus(name)))
         case .pushList(let number, let limit, let reply):
             reply(.success(shard.pushList(below: number, limit: limit)))
-        case .cancelPush(let pushID, let reply): shard.cancelPush(pushID, reply: reply)
+        case .cancelPush(let name, let reply): shard.cancelPush(name, reply: reply)
         case .device(let clientID, let reply): reply(.success(shard.device(of: clientID)))
         case .setDevice(let clientID, let device, let reply):
             shard.setDevice(of: clientID, device, reply: reply)

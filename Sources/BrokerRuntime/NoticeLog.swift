@@ -15,8 +15,8 @@ struct NoticeLog {
     private let logger: Logger
     /// The level of lines about each connection and each end of one.
     private let connections: Logger.Level
-    /// Clients that come and go by the thousand must not fill the disk.
-    private var lifecycleLines = LineBudget(perSecond: 1_000)
+    /// Clients that come and go by the thousand, or under long names, must not fill the disk.
+    private var lifecycleLines = LineBudget(perSecond: 1_000, bytesPerSecond: 256 << 10)
     private var limiter = LogLimiter()
     private var access = AccessLog()
 
@@ -63,7 +63,7 @@ struct NoticeLog {
         case .opened(
             let handle, let identifier, let userName, let cleanSession, let sessionPresent):
             guard wantsLifecycle,
-                let heldBack = lifecycleLines.take(atMilliseconds: now.milliseconds)
+                let heldBack = takeLifecycleLine(identifier, userName, now)
             else { return }
             var metadata: Logger.Metadata = [
                 LogKeys.connection: Self.name(of: handle),
@@ -178,6 +178,10 @@ struct NoticeLog {
         case .noRoom:
             metadata[LogKeys.setting] = "limits.device_bytes"
             write(.warning, "Device not registered, there is no room for it", now, metadata)
+        case .ofAnotherUser:
+            metadata[LogKeys.hint] = "hermesctl devices forget CLIENT makes room for the new user's"
+            write(
+                .notice, "Device of a client not changed, it is another user's", now, metadata)
         }
     }
 
@@ -383,9 +387,7 @@ struct NoticeLog {
         if let ban = reason.ban { metadata[LogKeys.ban] = "\(ban.text)" }
         if case .networkError(let code) = reason { metadata[LogKeys.error] = "errno \(code)" }
         guard let announcement = reason.announcement else {
-            guard let heldBack = lifecycleLines.take(atMilliseconds: now.milliseconds) else {
-                return
-            }
+            guard let heldBack = takeLifecycleLine(identifier, userName, now) else { return }
             metadata[LogKeys.address] = "\(reactor.address(of: handle))"
             logger.log(
                 level: usualLevel, "Connection closed", metadata: metadata.suppressing(heldBack))
@@ -425,6 +427,14 @@ struct NoticeLog {
             case .warning: .warning
             }
         write(level, "\(announcement.message)", of: kind, now, metadata, handle, reactor)
+    }
+
+    /// Asks for a line about a client that has come or gone; see ``LineBudget``.
+    private mutating func takeLifecycleLine(
+        _ identifier: [UInt8]?, _ userName: [UInt8]?, _ now: MonotonicTime
+    ) -> Int? {
+        let names = [identifier, userName].reduce(0) { $0 + min($1?.count ?? 0, 1_024) }
+        return lifecycleLines.take(bytes: 128 + names, atMilliseconds: now.milliseconds)
     }
 
     private static func explanation(_ alert: SecureChannel.Alert) -> String {

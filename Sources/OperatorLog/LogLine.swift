@@ -58,8 +58,12 @@ struct LogLine {
                 left -= run
             } else {
                 guard let unit = UTF8Scanner.next(in: source, at: &position) else { break }
+                let start = bytes.count
                 append(unit, escaping)
-                left -= 1
+                let length = bytes.count - start
+                // A hidden letter becomes ten bytes: it counts all of them, so that no value has more
+                // than four times its characters in bytes.
+                left -= length > 4 ? length : 1
             }
         }
         let hidden = totalBytes - position

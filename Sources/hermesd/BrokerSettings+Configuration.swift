@@ -52,15 +52,17 @@ extension BrokerSettings.WebSocket {
 }
 
 extension BrokerLimits {
-    /// Descriptors that are not for MQTT clients: HTTP connections, listeners, log, store.
-    private static var reservedDescriptors: Int { 384 }
+    /// Descriptors that are not for MQTT clients: HTTP connections, listeners, log, store. Of few,
+    /// clients get a quarter.
+    private static func reservedDescriptors(of limit: Int) -> Int { min(384, limit * 3 / 4) }
 
     /// The configured limits; unset ones follow from this machine's memory and descriptors.
     init(_ configuration: HermesConfiguration, descriptorLimit: Int) {
         self = configuration.limits
         keepsReceiptEvents = configuration.webhook.url != nil
         if maxConnections == nil {
-            maxConnections = max(1, descriptorLimit - Self.reservedDescriptors)
+            maxConnections = max(
+                1, descriptorLimit - Self.reservedDescriptors(of: descriptorLimit))
         }
         if memory == .auto {
             let available = MachineMemory.available()

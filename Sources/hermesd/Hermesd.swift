@@ -57,6 +57,10 @@ struct Hermesd: AsyncParsableCommand {
     var loggingLevel: String?
 
     func run() async throws {
+        if let lost = LostArguments.message {
+            Self.say(lost)
+            throw ExitCode(EX_CONFIG)
+        }
         // Before the broker listens, a signal may simply end it. Process 1, as in a container,
         // needs a handler for that.
         for number in [SIGTERM, SIGINT] { signal(number) { _ in _exit(0) } }

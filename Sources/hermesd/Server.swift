@@ -156,6 +156,7 @@ struct Server {
         let store = try openStore(directory.path, broker)
         let descriptorLimit = DescriptorTable.raiseLimit()
         DescriptorTable.reserve(descriptorLimit)
+        logFewDescriptors(descriptorLimit)
         let settings = BrokerSettings(
             configuration, descriptorLimit: descriptorLimit, contexts: certificates.contexts)
         // Before this point a signal ends the process at once.
@@ -163,6 +164,7 @@ struct Server {
         let listeners = try startBroker(broker, store, settings)
         var adminConfiguration = adminConfiguration(token, broker)
         adminConfiguration.listeners = settings.models(at: listeners)
+        adminConfiguration.limits.fit(descriptors: descriptorLimit)
         let stop = BrokerStop(
             broker, notification, logger: logger,
             drainTimeout: configuration.limits.drainTimeout,
@@ -249,6 +251,17 @@ struct Server {
             try first?.get()
         }
         logger.info("Stopped")
+    }
+
+    private func logFewDescriptors(_ limit: Int) {
+        guard limit <= 512 else { return }
+        logger.warning(
+            "Few descriptors for connections of clients and of the HTTP API",
+            metadata: [
+                "descriptors": "\(limit)",
+                LogKeys.hint:
+                    "raise the limit of open files: ulimit -n, or LimitNOFILE= of the unit",
+            ])
     }
 
     private func logStart() {

@@ -41,6 +41,7 @@ struct MessageRouteTests {
             var publication = Publication(
                 topic: [0x74], payload: [0, 255, 128], qos: .atLeastOnce)
             publication.messageID = Array(try response.json(PublishResult.self).messageID.utf8)
+            publication.owner = Caller.admin.owner
             #expect(server.broker.publications == [publication])
         }
     }

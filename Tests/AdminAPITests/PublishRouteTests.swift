@@ -20,6 +20,7 @@ struct PublishRouteTests {
             var publication = Publication(
                 topic: Array("a/b c".utf8), payload: body, qos: .atLeastOnce)
             publication.messageID = Array(result.messageID.utf8)
+            publication.owner = Caller.admin.owner
             #expect(server.broker.publications == [publication])
             #expect(
                 result
@@ -39,6 +40,7 @@ struct PublishRouteTests {
             var publication = Publication(
                 topic: Array("€ x".utf8), payload: [], qos: .exactlyOnce, retain: true)
             publication.messageID = Array(try response.json(PublishResult.self).messageID.utf8)
+            publication.owner = Caller.admin.owner
             #expect(server.broker.publications == [publication])
         }
     }

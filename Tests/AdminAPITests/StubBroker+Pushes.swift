@@ -17,12 +17,12 @@ extension StubBroker.State {
         case .previewPush(let target, let reply):
             previews.append(target)
             reply(.success(preview))
-        case .pushStatus(let pushID, let reply): reply(.success(pushes[pushID]))
+        case .pushStatus(let name, let reply): reply(.success(pushes[name.text]))
         case .pushList(_, _, let reply):
             reply(.success(PushPage(pushes: pushes.values.sorted { $0.pushID < $1.pushID })))
-        case .cancelPush(let pushID, let reply):
-            pushes[pushID]?.state = .cancelled
-            reply(.success(pushes[pushID]))
+        case .cancelPush(let name, let reply):
+            pushes[name.text]?.state = .cancelled
+            reply(.success(pushes[name.text]))
         default: preconditionFailure("not a command of tags or pushes")
         }
     }
@@ -39,4 +39,9 @@ extension StubBroker.State {
         if hasReceiptsOff, !request.publication.receiptID.isEmpty { return .receiptsAreOff }
         return pushOutcome ?? .scheduled(deliverAtMs: request.deliverAtMs ?? 7)
     }
+}
+
+extension OwnedName {
+    /// The identifier as text.
+    var text: String { String(decoding: name, as: UTF8.self) }
 }

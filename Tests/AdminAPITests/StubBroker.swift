@@ -286,19 +286,20 @@ final class StubBroker: BrokerControl {
         case .dropQueue(let clientID, _, let reply):
             let count = state.withLock { $0.queues.removeValue(forKey: clientID)?.messages.count }
             reply(.success(count.map { QueueDrop(dropped: $0, bound: 0, hasMore: false) }))
-        case .receipt(let messageID, let reply):
-            reply(.success(state.withLock { $0.receipts[messageID] }))
+        case .receipt(let name, let reply):
+            reply(.success(state.withLock { $0.receipts[name.text] }))
         case .receiptEvents(_, _, let reply): reply(.success([]))
         case .receiptEventsTaken: break
-        case .scheduled(let messageID, let reply):
-            reply(.success(state.withLock { $0.scheduled[messageID] }))
+        case .scheduled(let name, let reply):
+            reply(.success(state.withLock { $0.scheduled[name.text] }))
         case .scheduledList(_, _, let reply):
             reply(
                 .success(
                     state.withLock { state in
                         ScheduledPage(messages: Array(state.scheduled.values))
                     }))
-        case .changeScheduled(let messageID, let change, let reply):
+        case .changeScheduled(let name, let change, let reply):
+            let messageID = name.text
             reply(
                 .success(
                     state.withLock { state in

@@ -1,3 +1,4 @@
+import BrokerAPI
 import Store
 import Testing
 
@@ -13,7 +14,8 @@ struct FactCodingTests {
     @Test("a publish key")
     func publishKey() throws {
         let key = PublishKey(
-            key: .max - 1, digest: 2, messageID: 1 << 100, bucket: 4, matched: 1, online: 2,
+            key: .max - 1, digest: 2, messageID: 1 << 100, bucket: 4, owner: 5, matched: 1,
+            online: 2,
             queued: 3, dropped: .max)
         let facts = Self.facts { $0.publishKey(key) }
         #expect(facts[0].read { (fact) throws(DamagedFact) in try PublishKey(fact) } == key)
@@ -23,7 +25,9 @@ struct FactCodingTests {
     @Test("a receipt, its receivers and their ends, which come before them")
     func receipts() throws {
         let owner = FactOwner(Self.text)
-        let receipt = StoredReceipt(number: 7, atMs: -1, messageID: Self.text, topic: Self.long)
+        let receipt = StoredReceipt(
+            number: 7, atMs: -1, messageID: Self.text, owner: OwnerID(rawValue: 1 << 60),
+            topic: Self.long)
         let receiver = StoredReceiver(
             receipt: 7, place: 1 << 31, session: 2, position: 3, clientID: Self.long)
         let end = ReceiverEnd(
@@ -37,7 +41,9 @@ struct FactCodingTests {
             batch.receiptEnded(end)
             Self.text.withUnsafeBytes { messageID in
                 Self.long.withUnsafeBytes {
-                    batch.receipt(7, atMs: -1, messageID: messageID, topic: $0)
+                    batch.receipt(
+                        7, atMs: -1, messageID: messageID, owner: OwnerID(rawValue: 1 << 60),
+                        topic: $0)
                 }
             }
         }
@@ -55,7 +61,8 @@ struct FactCodingTests {
     @Test("a scheduled message, behind the time to which it was moved")
     func scheduled() throws {
         let message = StoredScheduled(
-            number: 9, dueMs: 5, expiresInMs: 3, messageID: Self.text, topic: Self.text,
+            number: 9, dueMs: 5, expiresInMs: 3, messageID: Self.text, owner: OwnerID(rawValue: 9),
+            topic: Self.text,
             payload: Self.long, qos: 2, retain: true, isFollowed: false)
         let facts = Self.facts {
             $0.scheduled(message)
@@ -90,7 +97,8 @@ struct FactCodingTests {
     func push(endedMs: Int64) throws {
         var push = StoredPush(
             number: 3, createdMs: 1, dueMs: 2, expiresInMs: 3, spreadMs: 4, pushID: Self.text,
-            topic: Self.text, payload: Self.long, qos: 1, isFollowed: true, target: Self.text,
+            owner: OwnerID(rawValue: .max), topic: Self.text, payload: Self.long, qos: 1,
+            isFollowed: true, target: Self.text,
             seed: 5)
         var progress = push.progress
         (progress.state, progress.cursor, progress.matched, progress.denied) = (1, 2, 3, 4)

@@ -25,7 +25,7 @@ struct PublishKeysTests {
         var keys = makeKeys()
         let counts = PublishCounts(matched: 3, online: 2, queued: 1, dropped: 4)
         var answers = [keys.answer(to: Self.identity(1))]
-        _ = keys.add(Self.identity(1), counts, limit: 100, at: Self.begin)
+        _ = keys.add(Self.identity(1), of: .unknown, counts, limit: 100, at: Self.begin)
         answers.append(keys.answer(to: Self.identity(1)))
         answers.append(keys.answer(to: Self.identity(1, digest: 8)))
         answers.append(keys.answer(to: Self.identity(2)))
@@ -38,14 +38,15 @@ struct PublishKeysTests {
     func expiry() {
         var keys = makeKeys()
         _ = keys.add(
-            Self.identity(1), PublishCounts(), limit: 100, at: Self.begin + Self.hour - 1)
+            Self.identity(1), of: .unknown, PublishCounts(), limit: 100,
+            at: Self.begin + Self.hour - 1)
         for hours in 0...24 {
             let early = keys.drop(limit: 100, at: Self.begin + Int64(hours) * Self.hour)
             #expect(early == nil)
         }
         let bucket = UInt64(Self.begin / Self.hour) << 16
         let dropped = keys.drop(limit: 100, at: Self.begin + 25 * Self.hour)
-        #expect(dropped == bucket + 1)
+        #expect(dropped == bucket)
         let (answer, count, early) = (
             keys.answer(to: Self.identity(1)), keys.count, keys.droppedEarly
         )
@@ -58,10 +59,11 @@ struct PublishKeysTests {
     func limit() {
         var keys = makeKeys()
         for number in 0..<320 {
-            _ = keys.add(Self.identity(number), PublishCounts(), limit: 320, at: Self.begin)
+            _ = keys.add(
+                Self.identity(number), of: .unknown, PublishCounts(), limit: 320, at: Self.begin)
         }
         var work = [keys.hasWork(limit: 320)]
-        _ = keys.add(Self.identity(320), PublishCounts(), limit: 320, at: Self.begin)
+        _ = keys.add(Self.identity(320), of: .unknown, PublishCounts(), limit: 320, at: Self.begin)
         work.append(keys.hasWork(limit: 320))
         let begin = keys.drop(limit: 320, at: Self.begin)
         // A bucket of a thirty-second of the limit goes as a whole.
@@ -77,7 +79,9 @@ struct PublishKeysTests {
     func slices() {
         var keys = makeKeys()
         for number in 0..<5_000 {
-            _ = keys.add(Self.identity(number), PublishCounts(), limit: 32 * 3_000, at: Self.begin)
+            _ = keys.add(
+                Self.identity(number), of: .unknown, PublishCounts(), limit: 32 * 3_000,
+                at: Self.begin)
         }
         var begins: [UInt64] = []
         var turns = 0
@@ -93,25 +97,60 @@ struct PublishKeysTests {
         #expect(begins.count == 2 && begins[0] < begins[1])
     }
 
+    @Test("an owner with very many keys drops its own, and nobody else's")
+    func owners() {
+        let (shop, flood) = (OwnerID(rawValue: 1), OwnerID(rawValue: 2))
+        var keys = makeKeys()
+        for number in 0..<100 {
+            _ = keys.add(
+                Self.identity(number), of: shop, PublishCounts(), limit: 320, at: Self.begin)
+        }
+        for number in 1_000..<9_000 {
+            _ = keys.add(
+                Self.identity(number), of: flood, PublishCounts(), limit: 320, at: Self.begin)
+            while keys.hasWork(limit: 320) { _ = keys.drop(limit: 320, at: Self.begin) }
+        }
+        let kept = (0..<100).count { keys.answer(to: Self.identity($0)) != nil }
+        let (last, count) = (keys.answer(to: Self.identity(8_999)), keys.count)
+        #expect(kept == 100 && last != nil && count <= 320)
+        // Restored, they are the same owners' still.
+        var restored = makeKeys()
+        let more = [shop, flood].map {
+            keys.add(
+                Self.identity(Int($0.rawValue) + 9_000), of: $0, PublishCounts(), limit: 320,
+                at: Self.begin)
+        }
+        for key in more.sorted(by: { $0.bucket < $1.bucket }) { restored.restore(key) }
+        for number in 0..<40 {
+            _ = restored.add(
+                Self.identity(number), of: flood, PublishCounts(), limit: 32, at: Self.begin)
+        }
+        while restored.hasWork(limit: 32) { _ = restored.drop(limit: 32, at: Self.begin) }
+        let isKept = restored.answer(to: Self.identity(9_001)) != nil
+        #expect(isKept)
+    }
+
     @Test("buckets rise though the clock is set back, and behind one that is being dropped")
     func buckets() {
         var keys = makeKeys()
         var last: UInt64 = 0
         for (number, time) in ([5, 4, 5, 9, 2] as [Int64]).enumerated() {
             let key = keys.add(
-                Self.identity(number), PublishCounts(), limit: 1_000,
+                Self.identity(number), of: .unknown, PublishCounts(), limit: 1_000,
                 at: Self.begin + time * Self.hour)
             #expect(key.bucket >= last)
             last = key.bucket
         }
         for number in 10..<2_000 {
-            _ = keys.add(Self.identity(number), PublishCounts(), limit: 64_000, at: Self.begin)
+            _ = keys.add(
+                Self.identity(number), of: .unknown, PublishCounts(), limit: 64_000, at: Self.begin)
         }
         while keys.hasWork(limit: 1) {
             let begin = keys.drop(limit: 1, at: Self.begin)
             let key = keys.add(
-                Self.identity(5_000 + Int(last)), PublishCounts(), limit: 64_000, at: Self.begin)
-            if let begin { #expect(key.bucket >= begin) }
+                Self.identity(5_000 + Int(last)), of: .unknown, PublishCounts(), limit: 64_000,
+                at: Self.begin)
+            if let begin { #expect(key.bucket > begin) }
             last += 1
             if last & 0xF == 0 { break }
         }
@@ -120,14 +159,16 @@ struct PublishKeysTests {
     @Test("what the store kept is known again, and new buckets lie behind it")
     func restored() {
         var keys = makeKeys()
-        let first = keys.add(Self.identity(1), PublishCounts(queued: 2), limit: 9, at: Self.begin)
+        let first = keys.add(
+            Self.identity(1), of: .unknown, PublishCounts(queued: 2), limit: 9, at: Self.begin)
         let second = keys.add(
-            Self.identity(2), PublishCounts(), limit: 9, at: Self.begin + Self.hour)
+            Self.identity(2), of: .unknown, PublishCounts(), limit: 9, at: Self.begin + Self.hour)
         var restored = makeKeys()
         restored.restore(second)
         let answers = [1, 2].map { restored.answer(to: Self.identity($0)) }
         #expect(answers == [nil, .repeated(PublishCounts(), messageID: 1_002)])
-        let third = restored.add(Self.identity(3), PublishCounts(), limit: 9, at: Self.begin)
+        let third = restored.add(
+            Self.identity(3), of: .unknown, PublishCounts(), limit: 9, at: Self.begin)
         #expect(first.bucket < second.bucket && third.bucket >= second.bucket)
     }
 }

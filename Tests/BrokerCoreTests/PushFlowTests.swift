@@ -67,13 +67,17 @@ struct PushFlowTests {
         for _ in 0..<most {
             link.advance(milliseconds: 1)
             link.commitAll()
-            if let status = link.shard.pushStatus(id), status.endedAtMs != nil { return status }
+            if let status = link.shard.pushStatus(OwnedName(Array(id.utf8), of: .unknown)),
+                status.endedAtMs != nil
+            {
+                return status
+            }
         }
-        return link.shard.pushStatus(id)
+        return link.shard.pushStatus(OwnedName(Array(id.utf8), of: .unknown))
     }
 
     private func state(of id: String, _ link: ShardLink) -> PushStatus? {
-        link.shard.pushStatus(id)
+        link.shard.pushStatus(OwnedName(Array(id.utf8), of: .unknown))
     }
 
     private func list(below: UInt64?, _ link: ShardLink) -> PushPage {
@@ -166,14 +170,14 @@ struct PushFlowTests {
             #expect(abs(reached - second * 10) <= 2)
         }
         let answers = Answers<PushStatus?>()
-        link.shard.cancelPush("p", reply: answers.reply)
+        link.shard.cancelPush(OwnedName(Array("p".utf8), of: .unknown), reply: answers.reply)
         link.turn()
         let status = try #require(answers.last ?? nil)
         #expect(status.state == .cancelled)
         #expect(status.matched == 100 && status.reached < 50)
         for _ in 1...100 { link.advance(milliseconds: 100) }
         #expect(state(of: "p", link) == status)
-        link.shard.cancelPush("unknown", reply: answers.reply)
+        link.shard.cancelPush(OwnedName(Array("unknown".utf8), of: .unknown), reply: answers.reply)
         #expect(answers.last == .some(nil))
     }
 

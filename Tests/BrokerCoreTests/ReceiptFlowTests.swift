@@ -38,7 +38,7 @@ struct ReceiptFlowTests {
     }
 
     private func receipt(_ id: String, _ link: ShardLink) -> MessageReceipt? {
-        link.shard.receipt(of: id)
+        link.shard.receipt(of: OwnedName(Array(id.utf8), of: .unknown))
     }
 
     private func find(_ client: String, _ link: ShardLink) -> UInt32? {

@@ -1,3 +1,4 @@
+import BrokerAPI
 import Store
 import Structures
 import Testing
@@ -20,7 +21,9 @@ struct ReceiptRestoringTests {
         for number in 3...4 as ClosedRange<UInt64> {
             let text = Array("m\(number)".utf8)
             receipts.restore(
-                StoredReceipt(number: number, atMs: 1, messageID: text, topic: text), pool: pool)
+                StoredReceipt(
+                    number: number, atMs: 1, messageID: text, owner: .unknown, topic: text),
+                pool: pool)
         }
         let ends: [(receipt: UInt64, place: UInt32, event: UInt64)] = [
             (3, 0, 6), (3, 1, 4), (4, 0, 5),
@@ -57,7 +60,7 @@ struct ReceiptRestoringTests {
         let event = receipts.events.newNumber()
         #expect(event == 10)
         let place = Array("new".utf8).withUnsafeBytes {
-            receipts.add(messageID: $0, topic: $0, at: 3, pool: pool)
+            receipts.add(messageID: $0, owner: .unknown, topic: $0, at: 3, pool: pool)
         }
         let number = receipts.records[place].number
         #expect(number == 5)
@@ -80,7 +83,7 @@ struct ReceiptRestoringTests {
     func orphan() throws {
         var receipts = try makeReceipts()
         let place = Array("new".utf8).withUnsafeBytes {
-            receipts.add(messageID: $0, topic: $0, at: 3, pool: pool)
+            receipts.add(messageID: $0, owner: .unknown, topic: $0, at: 3, pool: pool)
         }
         let receiver = receipts.follow(place, session: 8, position: 7, client: client("gone"))
         receipts.sessionEnded(8)

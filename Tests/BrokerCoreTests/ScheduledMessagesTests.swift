@@ -12,6 +12,7 @@ struct ScheduledMessagesTests {
     private static func stored(_ number: UInt64, dueMs: Int64) -> StoredScheduled {
         StoredScheduled(
             number: number, dueMs: dueMs, expiresInMs: 0, messageID: Array("id\(number)".utf8),
+            owner: .unknown,
             topic: Array("t".utf8), payload: Array("p\(number)".utf8), qos: 1, retain: false,
             isFollowed: false)
     }
@@ -26,7 +27,7 @@ struct ScheduledMessagesTests {
         }
         for number in UInt64(1)...100 {
             let id = Array("id\(number * 10)".utf8)
-            guard let place = id.withUnsafeBytes({ scheduled.find($0) }) else {
+            guard let place = scheduled.find(OwnedName(id, of: .unknown)) else {
                 Issue.record("id\(number * 10) is not found")
                 return
             }

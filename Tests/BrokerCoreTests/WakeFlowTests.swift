@@ -572,4 +572,43 @@ struct WakeFlowTests {
         }
         #expect(refused)
     }
+
+    @Test(
+        "a user's device is changed neither by another user under its identifier, nor is all room one user's"
+    )
+    func users() throws {
+        let link = makeLink { $0.deviceBytes = 20_000 }
+        func register(_ client: String, _ user: String?, _ token: [UInt8]) throws {
+            let phone = try link.connect(client) { $0.userName = user.map { Array($0.utf8) } }
+            try link.send(
+                phone,
+                .publish(
+                    PacketContent.Publish(
+                        .atLeastOnce(7, isDuplicate: false), topic: "$hermes/device",
+                        payload: token.isEmpty ? [] : Self.registration(token: token),
+                        retain: false)),
+                .disconnect)
+            link.commitAll()
+        }
+        func token(_ client: String) -> [UInt8]? { link.shard.device(of: client)?.device.token }
+        try register("phone", "ann", [1])
+        try register("phone", "bob", [])
+        #expect(token("phone") == [1])
+        try register("phone", "bob", [2])
+        #expect(token("phone") == [1])
+        let refusals = link.notices.count { notice in
+            if case .deviceRefused(_, .ofAnotherUser) = notice { true } else { false }
+        }
+        #expect(refusals == 2)
+        // Bob has logged in on Ann's phone.
+        try register("phone", "bob", [1])
+        #expect(link.shard.device(of: "phone")?.device.userName == "bob")
+        try register("phone", "bob", [])
+        #expect(token("phone") == nil)
+
+        for number in 0..<60 { try register("bob-\(number)", "bob", [3, UInt8(number)]) }
+        #expect(token("bob-0") != nil && token("bob-59") == nil)
+        try register("ann", "ann", [4])
+        #expect(token("ann") == [4])
+    }
 }

@@ -11,4 +11,12 @@ struct LineBudgetTests {
         }
         #expect(answers == [0, 0, nil, nil, 2, 0, nil, 1])
     }
+
+    @Test("long lines use up the bytes of a second before its lines")
+    func bytes() {
+        var budget = LineBudget(perSecond: 100, bytesPerSecond: 1_000)
+        let lines = (0..<100).count { _ in budget.take(bytes: 300, atMilliseconds: 1_500) != nil }
+        #expect(lines == 4)
+        #expect(budget.take(bytes: 300, atMilliseconds: 2_000) == 96)
+    }
 }

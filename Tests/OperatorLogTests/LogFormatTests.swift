@@ -156,6 +156,10 @@ struct LogFormatTests {
         let wide = String(repeating: "é", count: 300)
         #expect(value(.string(wide)) == "\"\(wide.prefix(256))…(+88 bytes)\"")
 
+        // What hides is written as ten bytes, which count.
+        let hidden = value(.string(String(repeating: "\u{202E}", count: 1_024)))
+        #expect(hidden.utf8.count < 300 && hidden.hasSuffix("bytes)\""))
+
         let mistake = String(repeating: "é", count: 1_100)
         let kept = "\"\(mistake.prefix(1_024))…(+152 bytes)\""
         #expect(line(.text, "m", ["problem": .string(mistake)]).hasSuffix(" problem=\(kept)\n"))

@@ -2,14 +2,17 @@
 
 import resource
 import select
+import socket
 import time
+from contextlib import ExitStack, closing
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from harness import wire
 from harness.admin import AdminAPI
-from harness.broker import assert_names_known_limits
+from harness.broker import Hermesd, assert_names_known_limits
+from harness.raw_client import RawClient
 from harness.waiting import eventually
 from harness.wire import Connack, Publish, Suback, Will
 
@@ -461,3 +464,26 @@ def test_the_descriptors_run_out(start_broker, raw, names):
     assert reached(broker, "open_files") >= 1
     for one in old:
         one.ping()
+
+
+class FewDescriptors(Hermesd):
+    """A broker that may open 120 files."""
+
+    def command(self):
+        return ["prlimit", "--nofile=120:120", *super().command()]
+
+
+def test_few_descriptors_are_shared_and_told():
+    with ExitStack() as stack:
+        broker = FewDescriptors()
+        broker.start()
+        stack.callback(broker.remove_files)
+        stack.callback(broker.stop)
+        assert broker.log.await_match(r"WARNING .*Few descriptors .*descriptors=120.*ulimit -n")
+        # They have no token, and leave places for those that have one.
+        for _ in range(100):
+            stack.enter_context(closing(socket.create_connection(broker.admin_address)))
+        for number in range(20):
+            one = stack.enter_context(closing(RawClient(broker.address)))
+            one.connect(f"few-{number}")
+        assert AdminAPI(broker).status()["connections"] == 20

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from harness.admin import AdminAPI, curl, hermesctl
-from harness.broker import ADMIN_TOKEN, Hermesd, Settings
+from harness.broker import ADMIN_TOKEN, Hermesd, Settings, inherited_environment
 from harness.certificates import self_signed
 from harness.waiting import PATIENCE
 
@@ -527,3 +527,27 @@ def test_a_file_writes_nothing_into_log_or_terminal(start_broker, tmp_path):
         done = hermesctl(*arguments)
         assert done.code == 2, done
         assert_harmless(done.output + done.errors)
+
+
+def test_lost_arguments_are_refused(tmp_path):
+    """A preloaded library that takes the place of `main`, and hands it no arguments."""
+    source, library = tmp_path / "lose.c", tmp_path / "lose.so"
+    source.write_text(
+        "#define _GNU_SOURCE\n#include <dlfcn.h>\n"
+        "static int (*main_)(int, char **, char **);\n"
+        "static int fewer(int count, char **arguments, char **environment) {\n"
+        "    arguments[1] = 0;\n    return main_(1, arguments, environment);\n}\n"
+        "int __libc_start_main(int (*m)(int, char **, char **), int c, char **v,\n"
+        "        void (*i)(void), void (*f)(void), void (*l)(void), void *s) {\n"
+        "    int (*next)(int (*)(int, char **, char **), int, char **, void (*)(void),\n"
+        "        void (*)(void), void (*)(void), void *) = dlsym(RTLD_NEXT, \"__libc_start_main\");\n"
+        "    main_ = m;\n    return next(fewer, c, v, i, f, l, s);\n}\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    done = subprocess.run(
+        [str(Hermesd.executable()), "--config", str(tmp_path / "none.yaml")], text=True,
+        capture_output=True, cwd=tmp_path, timeout=30, check=False,
+        env=inherited_environment() | {"LD_PRELOAD": str(library)})
+    assert done.returncode == 78, done.stderr
+    # Swift may have read the arguments for itself: then the file that is missing is named.
+    assert "2 of its 2 arguments were lost" in done.stderr or "none.yaml" in done.stderr
+    assert not (tmp_path / "data").exists()

@@ -36,7 +36,7 @@ class Office:
         self, from_file, paho_client, apple: Apple, *rules: str, merge: str = "1s"
     ) -> None:
         text = apple.configuration(*(rules or (RULE,))).replace(
-            "push:\n", f"push:\n  merge: {merge}\n  reconnect_window: 1s\n", 1
+            "wakes:\n", f"wakes:\n  merge: {merge}\n  reconnect_window: 1s\n", 1
         )
         self.broker: FromFile = from_file(text)
         self.api = AdminAPI(self.broker)

@@ -30,7 +30,7 @@ class Office:
         self.secret.write_bytes(SECRET + b"\n")
         self.secret.chmod(0o600)
         self.broker = from_file(
-            "push:\n  merge: 1s\n  reconnect_window: 1s\n"
+            "wakes:\n  merge: 1s\n  reconnect_window: 1s\n"
             "  rules: alert orders/# title=T body=B sound=default badge fields=status\n"
             f"  webhook:\n    url: {receiver.url}\n    secret_file: {self.secret}\n"
             "    max_pause: 1s\n    timeout: 2s\n"

@@ -1,3 +1,4 @@
+import BrokerAPI
 import Credentials
 
 /// The caller of a request, and its rights.
@@ -7,6 +8,14 @@ struct Caller: Sendable, Equatable {
     let name: String
     let scopes: TokenScopes
     var bounds = TokenBounds.none
+
+    /// The owner of what the caller stores.
+    var owner: OwnerID {
+        OwnerID(rawValue: UInt64(truncatingIfNeeded: SHA256Digest(of: name.utf8).leading))
+    }
+
+    /// An identifier as this caller means it: its own, or else another owner's.
+    func owned(_ name: String) -> OwnedName { OwnedName(Array(name.utf8), of: owner) }
 
     /// The token of `admin.token` or `HERMES_ADMIN_TOKEN`.
     static let admin = Caller(name: TokenName.admin.text, scopes: .admin)

@@ -202,6 +202,7 @@ extension Problem {
     }
 
     fileprivate static let devicesFull = Problem(
-        .devicesFull, "All devices would take more than limits.device_bytes; nothing was changed.",
+        .devicesFull,
+        "All devices, or those of this user, would take more than they may; nothing was changed.",
         fix: "Remove devices that are not needed, or raise limits.device_bytes.")
 }

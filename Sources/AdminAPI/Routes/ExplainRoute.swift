@@ -39,7 +39,7 @@ struct ExplainRoute: Sendable {
                 fix: "Give one of them: a message has its own topic.")
         }
         var about: MessageExplanation?
-        if let messageID { about = try await message(messageID, for: clientID) }
+        if let messageID { about = try await message(request.owned(messageID), for: clientID) }
         let detail: ClientDetail? = try await broker.ask { .client(clientID, $0) }
         let history: ClientHistory = try await broker.ask { .history(clientID: clientID, $0) }
         let explanation = Explanation(
@@ -68,9 +68,10 @@ struct ExplainRoute: Sendable {
 
     /// What became of a message for the client.
     private func message(
-        _ messageID: String, for clientID: String
+        _ name: OwnedName, for clientID: String
     ) async throws(Problem) -> MessageExplanation {
-        let receipt: MessageReceipt? = try await broker.ask { .receipt(messageID: messageID, $0) }
+        let messageID = String(decoding: name.name, as: UTF8.self)
+        let receipt: MessageReceipt? = try await broker.ask { .receipt(name, $0) }
         let isListed = receipt?.receivers?.contains { $0.clientID.hasBytes(of: clientID) } ?? false
         let (queued, isLonger) =
             isListed ? (nil, false) : try await find(messageID, in: clientID)

@@ -77,6 +77,7 @@ struct Publisher: Sendable {
         _ send: (Publication) async throws(Problem) -> PublishOutcome
     ) async throws(Problem) -> PublishOutcome {
         var publication = publication
+        if let caller { publication.owner = caller.owner }
         guard let obstacle = obstacle ?? bounds.charge(caller) else {
             let outcome = try await send(publication)
             if case .repeated = outcome { bounds.refund(caller) }
@@ -101,7 +102,7 @@ struct Publisher: Sendable {
         var group = MessageGroup(messages)
         if bounds.hasRate(caller) {
             let keyed = messages.indices.filter { messages[$0].publication.identity != nil }
-            await send(&group, keyed, onlyRepeats: true)
+            await send(&group, keyed, of: caller, onlyRepeats: true)
             for index in messages.indices where group.outcomes[index] == nil {
                 if group.obstacles[index] == nil {
                     group.obstacles[index] = bounds.charge(caller)
@@ -109,7 +110,7 @@ struct Publisher: Sendable {
                 }
             }
         }
-        await send(&group, messages.indices.filter { group.outcomes[$0] == nil })
+        await send(&group, messages.indices.filter { group.outcomes[$0] == nil }, of: caller)
         for index in messages.indices where group.isCharged[index] {
             if case .success(.repeated) = group.outcomes[index] { bounds.refund(caller) }
         }
@@ -122,12 +123,14 @@ struct Publisher: Sendable {
     /// obstacle are only asked for as repeats, as all are with `onlyRepeats`, which leaves the
     /// outcome of others open.
     private func send(
-        _ group: inout MessageGroup, _ indices: [Int], onlyRepeats: Bool = false
+        _ group: inout MessageGroup, _ indices: [Int], of caller: Caller?, onlyRepeats: Bool = false
     ) async {
+        let owner = caller?.owner ?? .unknown
         var sent: [Int] = []
         var publications: [Publication] = []
         for index in indices {
             var publication = group.messages[index].publication
+            publication.owner = owner
             if onlyRepeats || group.obstacles[index] != nil {
                 guard publication.identity != nil else {
                     group.outcomes[index] = group.obstacles[index].map { .failure($0) }

@@ -70,9 +70,8 @@ struct PushRoutes: Sendable {
         ) {
             request throws(Problem) in
             let pushID = try await status(of: request).pushID
-            let status: PushStatus? = try await publisher.broker.ask {
-                .cancelPush(pushID: pushID, $0)
-            }
+            let name = request.owned(pushID)
+            let status: PushStatus? = try await publisher.broker.ask { .cancelPush(name, $0) }
             guard let status else { throw Problem.unknownPush(pushID) }
             return try Response.json(status)
         }
@@ -105,9 +104,8 @@ struct PushRoutes: Sendable {
 
     private func status(of request: RouteRequest) async throws(Problem) -> PushStatus {
         let pushID = request.parameter("id")
-        let status: PushStatus? = try await publisher.broker.ask {
-            .pushStatus(pushID: pushID, $0)
-        }
+        let name = request.owned(pushID)
+        let status: PushStatus? = try await publisher.broker.ask { .pushStatus(name, $0) }
         guard let status, request.maySee(status.topic) else {
             throw Problem.unknownPush(pushID)
         }
@@ -130,7 +128,7 @@ extension Problem {
     fileprivate static let tooManyPushes = Problem(
         .tooManyPushes,
         "There are as many pushes as there may be that have not ended, or their bytes and those of "
-            + "scheduled messages are as many as they may be.",
+            + "scheduled messages are as many as they may be, in all or of this token.",
         fix: "Try again when some have ended, or raise limits.pushes or limits.scheduled_bytes; "
             + "with limits.pushes 0 this broker takes none.")
 }

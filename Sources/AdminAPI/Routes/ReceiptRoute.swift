@@ -9,9 +9,8 @@ extension Route {
         Route(method: .get, path: "/v1/messages/{id}", access: .reading(.filtered)) {
             request throws(Problem) in
             let messageID = request.parameter("id")
-            let receipt: MessageReceipt? = try await broker.ask {
-                .receipt(messageID: messageID, $0)
-            }
+            let name = request.owned(messageID)
+            let receipt: MessageReceipt? = try await broker.ask { .receipt(name, $0) }
             guard let receipt, request.maySee(receipt.topic) else {
                 throw Problem.unknownReceipt(messageID)
             }

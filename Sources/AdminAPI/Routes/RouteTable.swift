@@ -1,3 +1,4 @@
+import BrokerAPI
 import Credentials
 import Hummingbird
 import PlainText
@@ -128,6 +129,11 @@ struct RouteRequest: Sendable {
     /// False for a message that the caller must not know of: a token that is bound to topics learns
     /// nothing of others.
     func maySee(_ topic: String) -> Bool { caller?.bounds.allow(Array(topic.utf8)) ?? true }
+
+    /// An identifier in the request, as its caller means it.
+    func owned(_ name: String) -> OwnedName {
+        caller?.owned(name) ?? OwnedName(Array(name.utf8), of: .unknown)
+    }
 }
 
 /// Finds the route of a request. Unlike Hummingbird's router, it distinguishes a wrong method from

@@ -49,7 +49,7 @@ struct ScheduledRoutes: Sendable {
             }
             if let obstacle = delivery.obstacle { throw obstacle }
             var message = try await message(of: request)
-            try await change(message.messageID, .move(toMs: delivery.atMs))
+            try await change(request, .move(toMs: delivery.atMs))
             message.deliverAtMs = delivery.atMs
             return try Response.json(message)
         }
@@ -62,24 +62,27 @@ struct ScheduledRoutes: Sendable {
         ) {
             request throws(Problem) in
             let message = try await message(of: request)
-            try await change(message.messageID, .cancel)
+            try await change(request, .cancel)
             return try Response.json(message)
         }
     }
 
     private func change(
-        _ messageID: String, _ change: ScheduledChange
+        _ request: RouteRequest, _ change: ScheduledChange
     ) async throws(Problem) {
+        let messageID = request.parameter("id")
+        let name = request.owned(messageID)
         let isFound: Bool = try await broker.ask {
-            .changeScheduled(messageID: messageID, change, $0)
+            .changeScheduled(name, change, $0)
         }
         if !isFound { throw Problem.notScheduled(messageID) }
     }
 
     private func message(of request: RouteRequest) async throws(Problem) -> ScheduledMessage {
         let messageID = request.parameter("id")
+        let name = request.owned(messageID)
         let message: ScheduledMessage? = try await broker.ask {
-            .scheduled(messageID: messageID, $0)
+            .scheduled(name, $0)
         }
         guard let message, request.maySee(message.topic) else {
             throw Problem.notScheduled(messageID)
@@ -97,11 +100,13 @@ extension Problem {
     }
 
     static let alreadyScheduled = Problem(
-        .alreadyScheduled, "A scheduled message has this message_id.", field: "message_id",
+        .alreadyScheduled, "A scheduled message of this token has this message_id.",
+        field: "message_id",
         fix: "Use another one, or DELETE /v1/scheduled/{id} first.")
 
     static let tooManyScheduled = Problem(
-        .tooManyScheduled, "There are as many scheduled messages as there may be.",
+        .tooManyScheduled,
+        "There are as many scheduled messages as there may be, or as this token may have.",
         field: "deliver_at",
         fix: "Try again when some are published, or raise limits.scheduled or "
             + "limits.scheduled_bytes.")

@@ -44,6 +44,15 @@ package struct HTTPLimits: Sendable, Equatable {
 
     package init() {}
 
+    /// Leaves descriptors for the rest of a process that may have few of them: the listeners together
+    /// take a third of 512 or fewer.
+    package mutating func fit(descriptors: Int) {
+        guard descriptors <= 512 else { return }
+        connections = min(connections, max(8, descriptors / 4))
+        unixConnections = min(unixConnections, max(4, descriptors / 16))
+        refusedConnections = min(refusedConnections, max(2, descriptors / 64))
+    }
+
     /// An eighth of the TCP listener's places is for callers without a token alone; half of the others
     /// is the most that callers from one address have.
     var places: ConnectionPlaces {

@@ -66,19 +66,20 @@ public enum BrokerCommand: Sendable {
     /// each when all are stored as `durability` requires. Senders bound a group, for instance to
     /// 1,024 messages and 1 MiB.
     case publishGroup([Publication], Reply<[PublishOutcome]>)
-    /// The receipt of a message; `nil` without one.
-    case receipt(messageID: String, Reply<MessageReceipt?>)
+    /// The receipt of the owner's last message of a name, or else of another owner's; `nil` without
+    /// one. So it is for scheduled messages and pushes.
+    case receipt(OwnedName, Reply<MessageReceipt?>)
     /// The first events with higher numbers, at most so many, once there are any; none after 10 s.
     /// A further call answers the one before it with none.
     case receiptEvents(after: UInt64, most: Int, Reply<[ReceiptEvent]>)
     /// Drops the events up to this number; they are not told again, also after a restart.
     case receiptEventsTaken(through: UInt64)
     /// A scheduled message; `nil` without one of that identifier.
-    case scheduled(messageID: String, Reply<ScheduledMessage?>)
+    case scheduled(OwnedName, Reply<ScheduledMessage?>)
     /// Scheduled messages in no particular order; `from` is 0, or the previous page's `next`.
     case scheduledList(from: UInt32, limit: Int, Reply<ScheduledPage>)
     /// Changes a scheduled message, and answers once that is stored: false without one.
-    case changeScheduled(messageID: String, ScheduledChange, Reply<Bool>)
+    case changeScheduled(OwnedName, ScheduledChange, Reply<Bool>)
     /// The tags of a client; none for an unknown one.
     case tags(clientID: String, Reply<[String]>)
     /// Adds and removes tags of a client, which need not have a session, and answers once that is
@@ -98,12 +99,12 @@ public enum BrokerCommand: Sendable {
     /// The clients that a push would reach now.
     case previewPush(PushTarget, Reply<PushPreview>)
     /// A push; `nil` without one of that identifier.
-    case pushStatus(pushID: String, Reply<PushStatus?>)
+    case pushStatus(OwnedName, Reply<PushStatus?>)
     /// Pushes, the youngest first; `below` is the previous page's `next`, or `nil`.
     case pushList(below: UInt64?, limit: Int, Reply<PushPage>)
     /// Cancels what has not left of a push, and answers once that is stored with what has; `nil`
     /// without one.
-    case cancelPush(pushID: String, Reply<PushStatus?>)
+    case cancelPush(OwnedName, Reply<PushStatus?>)
 
     /// The device of a client, with the wake that it is owed; `nil` without one.
     case device(clientID: String, Reply<DeviceDetail?>)

@@ -11,6 +11,8 @@ public struct Publication: Sendable, Equatable {
     public var expiresAtMs: Int64?
     /// Asks the shard to append the next number of a channel to the payload.
     public var sequence: SequenceStamp?
+    /// The token that published it owns its identifiers and the room that they take.
+    public var owner = OwnerID.unknown
     /// Asks the shard to publish it once, however often it comes.
     public var identity: PublishIdentity?
     /// The message's identifier, of which 255 bytes are kept with the message; empty for none.

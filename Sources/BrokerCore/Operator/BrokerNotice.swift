@@ -53,8 +53,10 @@ public enum BrokerNotice: Sendable {
 public enum DeviceRefusal: Sendable, Equatable {
     /// The payload, of so many bytes, is no registration.
     case malformed(bytes: Int)
-    /// `limits.device_bytes` are full.
+    /// `limits.device_bytes` are full, or its user has its share of them.
     case noRoom
+    /// The client's device is that of another user.
+    case ofAnotherUser
 }
 
 /// A message that a log line is about.

@@ -10,19 +10,22 @@ struct PublishKey: Hashable, Sendable, BitwiseCopyable {
     var messageID: UInt128
     /// The bucket that it is dropped with. Numbers of buckets only rise.
     var bucket: UInt64
+    /// Half of the ``OwnerID``, which divides the room for keys.
+    var owner: UInt32
     var matched: UInt32
     var online: UInt32
     var queued: UInt32
     var dropped: UInt32
 
     init(
-        key: UInt128, digest: UInt128, messageID: UInt128, bucket: UInt64, matched: UInt32,
-        online: UInt32, queued: UInt32, dropped: UInt32
+        key: UInt128, digest: UInt128, messageID: UInt128, bucket: UInt64, owner: UInt32,
+        matched: UInt32, online: UInt32, queued: UInt32, dropped: UInt32
     ) {
         self.key = key
         self.digest = digest
         self.messageID = messageID
         self.bucket = bucket
+        self.owner = owner
         self.matched = matched
         self.online = online
         self.queued = queued
@@ -30,11 +33,12 @@ struct PublishKey: Hashable, Sendable, BitwiseCopyable {
     }
 }
 
-/// Key: the bucket, then the key. Value: digest, identifier and counts.
+/// Key: the bucket, then the key. Value: digest, identifier, counts and owner, which is missing in
+/// those that are older than owners.
 extension WriteBatch {
     mutating func publishKey(_ key: PublishKey) {
-        let owner = withUnsafeBytes(of: key.key.bigEndian) { FactOwner($0) }
-        fact(.publishKey, of: owner, isNew: true) {
+        let place = withUnsafeBytes(of: key.key.bigEndian) { FactOwner($0) }
+        fact(.publishKey, of: place, isNew: true) {
             $0.put(key.bucket)
             $0.put(key.key)
         } value: {
@@ -44,12 +48,17 @@ extension WriteBatch {
             $0.put(key.online)
             $0.put(key.queued)
             $0.put(key.dropped)
+            $0.put(key.owner)
         }
     }
 
-    /// Removes the keys of all buckets below this one.
-    mutating func publishKeysDropped(below bucket: UInt64) {
-        factsRemoved(.publishKey) { $0.put(bucket) }
+    /// Removes the keys of a bucket.
+    mutating func publishKeysDropped(_ bucket: UInt64) {
+        factsRemoved(.publishKey) {
+            $0.put(bucket)
+        } below: {
+            $0.put(bucket + 1)
+        }
     }
 }
 
@@ -60,8 +69,10 @@ extension PublishKey {
         let bucket = try key.number()
         self.init(
             key: try key.wideNumber(), digest: try value.wideNumber(),
-            messageID: try value.wideNumber(), bucket: bucket, matched: try value.count(),
-            online: try value.count(), queued: try value.count(), dropped: try value.count())
+            messageID: try value.wideNumber(), bucket: bucket, owner: 0,
+            matched: try value.count(), online: try value.count(), queued: try value.count(),
+            dropped: try value.count())
+        if !value.isAtEnd { owner = try value.count() }
         try key.finish()
         try value.finish()
     }

@@ -183,15 +183,16 @@ extension Shard {
     mutating func keepKey(of publication: Publication, _ counts: PublishCounts) {
         guard keepsKey(of: publication), let identity = publication.identity else { return }
         let key = features.publishKeys.add(
-            identity, counts, limit: context.limits.idempotencyKeys, at: context.wallClockMs)
+            identity, of: publication.owner, counts, limit: context.limits.idempotencyKeys,
+            at: context.wallClockMs)
         commits.records.publishKey(key)
         commits.noteKey()
     }
 
     /// Drops keys that are too old or too many, a slice in a turn.
     mutating func dropPublishKeys() {
-        let begin = features.publishKeys.drop(
+        let bucket = features.publishKeys.drop(
             limit: context.limits.idempotencyKeys, at: context.wallClockMs)
-        if let begin { commits.records.publishKeysDropped(below: begin) }
+        if let bucket { commits.records.publishKeysDropped(bucket) }
     }
 }

@@ -1,3 +1,4 @@
+import BrokerAPI
 import Store
 
 /// A message that goes to many clients.
@@ -12,6 +13,8 @@ struct StoredPush: Hashable, Sendable {
     /// Milliseconds over which the push is spread.
     var spreadMs: Int64
     var pushID: [UInt8]
+    /// The token that gave the identifier.
+    var owner: OwnerID
     var topic: [UInt8]
     /// Empty once the push has ended, as is ``target``.
     var payload: [UInt8]
@@ -27,7 +30,8 @@ struct StoredPush: Hashable, Sendable {
 
     init(
         number: UInt64, createdMs: Int64, dueMs: Int64, expiresInMs: Int64, spreadMs: Int64,
-        pushID: [UInt8], topic: [UInt8], payload: [UInt8], qos: UInt8, isFollowed: Bool,
+        pushID: [UInt8], owner: OwnerID, topic: [UInt8], payload: [UInt8], qos: UInt8,
+        isFollowed: Bool,
         target: [UInt8], seed: UInt64
     ) {
         self.number = number
@@ -36,6 +40,7 @@ struct StoredPush: Hashable, Sendable {
         self.expiresInMs = expiresInMs
         self.spreadMs = spreadMs
         self.pushID = pushID
+        self.owner = owner
         self.topic = topic
         self.payload = payload
         self.qos = qos
@@ -107,7 +112,7 @@ extension WriteBatch {
             $0.put(push.seed)
             $0.put(push.qos)
             $0.put(push.isFollowed)
-            $0.putText(push.pushID)
+            $0.putOwned(push.pushID, push.owner)
             $0.putRest(push.topic)
         }
     }
@@ -184,10 +189,11 @@ extension StoredPush {
         let (expiresInMs, spreadMs) = (try value.time(), try value.time())
         let seed = try value.number()
         let (qos, isFollowed) = (try value.byte(), try value.flag())
+        let name = try value.ownedName()
         self.init(
             number: number, createdMs: createdMs, dueMs: dueMs, expiresInMs: expiresInMs,
-            spreadMs: spreadMs, pushID: try value.text(), topic: value.rest(), payload: [],
-            qos: qos, isFollowed: isFollowed, target: [], seed: seed)
+            spreadMs: spreadMs, pushID: name.name, owner: name.owner, topic: value.rest(),
+            payload: [], qos: qos, isFollowed: isFollowed, target: [], seed: seed)
     }
 }
 

@@ -59,6 +59,7 @@ struct Pushes {
             bytes = ownBytes
         }
 
+        var name: OwnedName { OwnedName(stored.pushID, of: stored.owner) }
         var state: State { State(rawValue: stored.progress.state) ?? .cancelled }
         var isEnded: Bool { stored.progress.endedMs != 0 }
         var hash: KeyedHash { KeyedHash(seed: stored.seed) }
@@ -122,10 +123,15 @@ struct Pushes {
     private var numbers: [UInt64] = []
     /// Numbers of ended pushes, in the order of their ends.
     private var ended: [UInt64] = []
+    private var byName: [OwnedName: UInt64] = [:]
+    /// The youngest push of an identifier, whoever gave it.
     private var byPushID: [[UInt8]: UInt64] = [:]
     private(set) var lastNumber: UInt64 = 0
     /// The bytes of all pushes that are kept.
     private(set) var bytes = 0
+    /// Pushes by owner that have not ended, and the bytes of all that are kept.
+    private(set) var counts = OwnerShares<OwnerID>()
+    private(set) var byteCounts = OwnerShares<OwnerID>()
     /// Numbers of those that are sent, and the index of the one that is next.
     private var sending: [UInt64] = []
     private var nextIndex = 0
@@ -143,7 +149,13 @@ struct Pushes {
 
     // MARK: Finding
 
-    func find(_ pushID: [UInt8]) -> Push? { byPushID[pushID].flatMap { pushes[$0] } }
+    /// The push that an owner gave this identifier.
+    func find(_ name: OwnedName) -> Push? { byName[name].flatMap { pushes[$0] } }
+
+    /// The push that the owner, or else another one, gave this identifier.
+    func findAny(_ name: OwnedName) -> Push? {
+        find(name) ?? byPushID[name.name].flatMap { pushes[$0] }
+    }
 
     /// Pushes with lower numbers, the youngest first, and the number for the next call.
     func list(below number: UInt64?, most: Int) -> (pushes: [Push], next: UInt64?) {
@@ -170,8 +182,10 @@ struct Pushes {
         let number = push.stored.number
         lastNumber = max(lastNumber, number)
         numbers.append(number)
+        byName[push.name] = number
         byPushID[push.stored.pushID] = number
-        bytes += push.bytes
+        count(push, push.bytes)
+        if !push.isEnded { counts.change(push.stored.owner, by: 1) }
         if push.state == .sending { sending.append(number) }
         if push.state == .scheduled { firstDueMs = min(firstDueMs, push.stored.dueMs) }
         pushes[number] = push
@@ -189,18 +203,24 @@ struct Pushes {
     /// Takes a push out for a change; ``putBack(_:)`` has to follow.
     mutating func take(_ number: UInt64) -> Push? {
         guard let push = pushes.removeValue(forKey: number) else { return nil }
-        bytes -= push.bytes
+        count(push, -push.bytes)
         return push
     }
 
     mutating func putBack(_ push: Push) {
-        bytes += push.bytes
+        count(push, push.bytes)
         pushes[push.stored.number] = push
+    }
+
+    private mutating func count(_ push: Push, _ amount: Int) {
+        bytes += amount
+        byteCounts.change(push.stored.owner, by: amount)
     }
 
     /// Ends a push that is taken out.
     mutating func end(_ push: inout Push, _ state: State, at now: Int64) {
         push.end(state, at: now)
+        counts.change(push.stored.owner, by: -1)
         ended.append(push.stored.number)
         sending.removeAll { $0 == push.stored.number }
     }
@@ -214,7 +234,8 @@ struct Pushes {
         ended.removeFirst()
         numbers.removeAll { $0 == number }
         pushes[number] = nil
-        bytes -= push.bytes
+        count(push, -push.bytes)
+        if byName[push.name] == number { byName[push.name] = nil }
         if byPushID[push.stored.pushID] == number { byPushID[push.stored.pushID] = nil }
         return push.stored.progress
     }

@@ -60,6 +60,7 @@ extension Shard {
         if push.stored.isFollowed, context.limits.receipts > 0 {
             var publication = Publication(topic: push.stored.topic, payload: [], qos: .atMostOnce)
             publication.receiptID = push.stored.pushID
+            publication.owner = push.stored.owner
             _ = addReceipt(of: publication)
         }
         features.pushes.putBack(push)

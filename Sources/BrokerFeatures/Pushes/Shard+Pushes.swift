@@ -32,22 +32,24 @@ extension Shard {
             return (.receiptsAreOff, false)
         }
         guard !commits.holdsMessages else { return (.refused(.storeRefuses), false) }
-        if let former = features.pushes.find(request.pushID), !former.isEnded {
+        let name = OwnedName(request.pushID, of: publication.owner)
+        if let former = features.pushes.find(name), !former.isEnded {
             return (.alreadyScheduled, false)
         }
         let now = context.wallClockMs
         let stored = StoredPush(
             number: features.pushes.newNumber(), createdMs: now, dueMs: request.deliverAtMs ?? now,
             expiresInMs: request.expiresInMs, spreadMs: request.spreadMs,
-            pushID: request.pushID, topic: publication.topic, payload: publication.payload,
-            qos: StoredQoS(publication.qos, publication.wake).byte,
+            pushID: request.pushID, owner: name.owner, topic: publication.topic,
+            payload: publication.payload, qos: StoredQoS(publication.qos, publication.wake).byte,
             isFollowed: !publication.receiptID.isEmpty,
             target: request.encodedTarget, seed: request.pushID.withUnsafeBytes { hash($0) } >> 1)
         let push = Pushes.Push(stored: stored, target: request.target)
         guard
-            features.scheduled.bytes + features.pushes.bytes + push.bytes
-                <= context.limits.scheduledBytes,
-            makeRoomForPush()
+            SharedLimit.admits(
+                1, own: features.pushes.counts.taken(by: name.owner),
+                total: features.pushes.openCount, limit: context.limits.pushes),
+            hasScheduledBytes(push.bytes, of: name.owner), makeRoomForPush()
         else { return (.tooManyScheduled, false) }
         commits.records.push(stored)
         features.pushes.add(push)
@@ -80,8 +82,8 @@ extension Shard {
     }
 
     /// A push; `nil` without one.
-    public func pushStatus(_ pushID: String) -> PushStatus? {
-        features.pushes.find(Array(pushID.utf8)).map { status(of: $0) }
+    public func pushStatus(_ name: OwnedName) -> PushStatus? {
+        features.pushes.findAny(name).map { status(of: $0) }
     }
 
     /// A page of pushes, the youngest first.
@@ -93,8 +95,8 @@ extension Shard {
     }
 
     /// Cancels what has not left of a push, and answers once that is stored; `nil` without one.
-    public mutating func cancelPush(_ pushID: String, reply: @escaping Reply<PushStatus?>) {
-        guard let found = features.pushes.find(Array(pushID.utf8)) else {
+    public mutating func cancelPush(_ name: OwnedName, reply: @escaping Reply<PushStatus?>) {
+        guard let found = features.pushes.findAny(name) else {
             reply(.success(nil))
             return
         }
@@ -135,8 +137,7 @@ extension Shard {
     /// The place of the receipt that follows a push; `nil` without one.
     func receipt(of push: Pushes.Push) -> UInt32? {
         guard push.stored.isFollowed, push.stored.progress.beganMs != 0,
-            let place = push.stored.pushID.withUnsafeBytes({ features.receipts.find(messageID: $0) }
-            ),
+            let place = features.receipts.find(push.name),
             push.stored.topic.withUnsafeBytes({ features.receipts.records[place].topic.equals($0) })
         else { return nil }
         return place

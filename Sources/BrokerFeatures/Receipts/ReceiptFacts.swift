@@ -1,3 +1,4 @@
+import BrokerAPI
 import Store
 
 /// A message whose receivers are followed.
@@ -7,12 +8,15 @@ struct StoredReceipt: Hashable, Sendable {
     /// UNIX time in milliseconds at which the message was published.
     var atMs: Int64
     var messageID: [UInt8]
+    /// The token that gave the identifier.
+    var owner: OwnerID
     var topic: [UInt8]
 
-    init(number: UInt64, atMs: Int64, messageID: [UInt8], topic: [UInt8]) {
+    init(number: UInt64, atMs: Int64, messageID: [UInt8], owner: OwnerID, topic: [UInt8]) {
         self.number = number
         self.atMs = atMs
         self.messageID = messageID
+        self.owner = owner
         self.topic = topic
     }
 }
@@ -92,14 +96,14 @@ struct ReceiptProgress: Hashable, Sendable, BitwiseCopyable {
 /// there is one, and the receiver.
 extension WriteBatch {
     mutating func receipt(
-        _ number: UInt64, atMs: Int64, messageID: UnsafeRawBufferPointer,
+        _ number: UInt64, atMs: Int64, messageID: UnsafeRawBufferPointer, owner: OwnerID,
         topic: UnsafeRawBufferPointer
     ) {
         fact(.receipt, of: FactOwner(messageID), isNew: true) {
             $0.put(number)
         } value: {
             $0.put(atMs)
-            $0.putText(messageID)
+            $0.putOwned(messageID, owner)
             $0.putRest(topic)
         }
     }
@@ -164,9 +168,11 @@ enum ReceiptFact: Hashable {
         var value = FactReader(fact.value)
         let number = try key.number()
         guard !key.isAtEnd else {
+            let atMs = try value.time()
+            let name = try value.ownedName()
             self = .receipt(
                 StoredReceipt(
-                    number: number, atMs: try value.time(), messageID: try value.text(),
+                    number: number, atMs: atMs, messageID: name.name, owner: name.owner,
                     topic: value.rest()))
             return
         }
@@ -201,5 +207,5 @@ extension StoredReceiver {
 }
 
 extension Receipts.Record {
-    var owner: FactOwner { messageID.withBytes { FactOwner($0) } }
+    var factOwner: FactOwner { messageID.withBytes { FactOwner($0) } }
 }

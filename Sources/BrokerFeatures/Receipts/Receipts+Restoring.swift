@@ -19,7 +19,7 @@ extension Receipts {
             stored.topic.withUnsafeBytes { topic in
                 insert(
                     Record(
-                        number: stored.number, atMs: stored.atMs,
+                        number: stored.number, atMs: stored.atMs, owner: stored.owner,
                         messageID: CompactBytes(messageID, pool: pool),
                         topic: CompactBytes(topic, pool: pool)))
             }

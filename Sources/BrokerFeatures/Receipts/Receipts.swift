@@ -15,13 +15,14 @@ struct Receipts: ~Copyable {
     struct Record: BitwiseCopyable {
         let number: UInt64
         let atMs: Int64
+        let owner: OwnerID
         var messageID: CompactBytes
         var topic: CompactBytes
         /// The next younger receipt.
         var next: UInt32 = noIndex
         var firstReceiver: UInt32 = noIndex
         var lastReceiver: UInt32 = noIndex
-        /// False when a later message has the same identifier.
+        /// False when a later message of the owner has the same identifier.
         var isNamed = true
         var counts = ReceiverCounts()
     }
@@ -59,13 +60,15 @@ struct Receipts: ~Copyable {
 
     /// Adds the receipt of a message; returns its place. `now` is UNIX time in milliseconds.
     mutating func add(
-        messageID: UnsafeRawBufferPointer, topic: UnsafeRawBufferPointer, at now: Int64,
+        messageID: UnsafeRawBufferPointer, owner: OwnerID, topic: UnsafeRawBufferPointer,
+        at now: Int64,
         pool: BytePool
     ) -> UInt32 {
         lastNumber += 1
         return insert(
             Record(
-                number: lastNumber, atMs: now, messageID: CompactBytes(messageID, pool: pool),
+                number: lastNumber, atMs: now, owner: owner,
+                messageID: CompactBytes(messageID, pool: pool),
                 topic: CompactBytes(topic, pool: pool)))
     }
 
@@ -107,21 +110,33 @@ struct Receipts: ~Copyable {
         let place = records.insert(record)
         if youngest == noIndex { oldest = place } else { records[youngest].next = place }
         youngest = place
-        // A receipt is found by its identifier until a later message has the same one.
-        if let former = find(record.messageID) { removeName(former) }
+        // A receipt is found by its identifier until a later message of the owner has the same one.
+        if let former = record.messageID.withBytes({ find(messageID: $0, of: record.owner) }) {
+            removeName(former)
+        }
         byMessageID.insert(record.messageID.withBytes { hash($0) }, place)
         return place
     }
 
     // MARK: Finding
 
-    /// The receipt of the last message with an identifier.
-    func find(messageID: UnsafeRawBufferPointer) -> UInt32? {
-        byMessageID.find(hash(messageID)) { records[$0].messageID.equals(messageID) }
+    /// The receipt of the last message that an owner gave this identifier.
+    func find(_ name: OwnedName) -> UInt32? {
+        name.name.withUnsafeBytes { find(messageID: $0, of: name.owner) }
     }
 
-    private func find(_ messageID: CompactBytes) -> UInt32? {
-        messageID.withBytes { find(messageID: $0) }
+    /// The receipt of the last message that the owner, or else another one, gave this identifier.
+    func findAny(_ name: OwnedName) -> UInt32? {
+        find(name)
+            ?? name.name.withUnsafeBytes { messageID in
+                byMessageID.find(hash(messageID)) { records[$0].messageID.equals(messageID) }
+            }
+    }
+
+    private func find(messageID: UnsafeRawBufferPointer, of owner: OwnerID) -> UInt32? {
+        byMessageID.find(hash(messageID)) {
+            records[$0].owner == owner && records[$0].messageID.equals(messageID)
+        }
     }
 
     /// The open receiver of a queue position.
@@ -156,7 +171,7 @@ struct Receipts: ~Copyable {
         return ReceiverEnd(
             receipt: records[receivers[place].receipt].number, place: receivers[place].place,
             outcome: outcome.rawValue, reason: reason.number, atMs: now,
-            event: receivers[place].event, owner: records[receivers[place].receipt].owner)
+            event: receivers[place].event, owner: records[receivers[place].receipt].factOwner)
     }
 
     /// Changes the position of an open receiver.

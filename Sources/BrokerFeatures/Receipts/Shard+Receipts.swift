@@ -20,10 +20,11 @@ extension Shard {
         publication.receiptID.withUnsafeBytes { messageID in
             publication.topic.withUnsafeBytes { topic in
                 let place = features.receipts.add(
-                    messageID: messageID, topic: topic, at: context.wallClockMs, pool: pool)
+                    messageID: messageID, owner: publication.owner, topic: topic,
+                    at: context.wallClockMs, pool: pool)
                 commits.records.receipt(
                     features.receipts.records[place].number, atMs: context.wallClockMs,
-                    messageID: messageID, topic: topic)
+                    messageID: messageID, owner: publication.owner, topic: topic)
                 return place
             }
         }
@@ -52,7 +53,7 @@ extension Shard {
         receiver.client.withBytes {
             commits.records.receiptReceiver(
                 receipt: features.receipts.records[receiver.receipt].number,
-                of: features.receipts.records[receiver.receipt].owner, place: receiver.place,
+                of: features.receipts.records[receiver.receipt].factOwner, place: receiver.place,
                 session: receiver.session, position: position, clientID: $0)
         }
     }
@@ -103,12 +104,8 @@ extension Shard {
     // MARK: Answers
 
     /// The receipt of a message; `nil` without one.
-    public func receipt(of messageID: String) -> MessageReceipt? {
-        guard
-            let place = Array(messageID.utf8).withUnsafeBytes({
-                features.receipts.find(messageID: $0)
-            })
-        else { return nil }
+    public func receipt(of name: OwnedName) -> MessageReceipt? {
+        guard let place = features.receipts.findAny(name) else { return nil }
         let record = features.receipts.records[place]
         var list: [MessageReceipt.Receiver]?
         if record.counts.receivers <= MessageReceipt.mostListed {
@@ -120,7 +117,8 @@ extension Shard {
             }
         }
         return MessageReceipt(
-            messageID: messageID, topic: String(decoding: record.topic.array, as: UTF8.self),
+            messageID: String(decoding: name.name, as: UTF8.self),
+            topic: String(decoding: record.topic.array, as: UTF8.self),
             publishedAtMs: record.atMs, counts: record.counts.counts, receivers: list)
     }
 

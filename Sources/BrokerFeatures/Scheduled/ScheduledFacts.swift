@@ -1,3 +1,4 @@
+import BrokerAPI
 import Store
 
 /// A message that is published at a later time.
@@ -9,6 +10,8 @@ struct StoredScheduled: Hashable, Sendable {
     /// Milliseconds after ``dueMs`` at which it expires; 0 for never.
     var expiresInMs: Int64
     var messageID: [UInt8]
+    /// The token that gave the identifier.
+    var owner: OwnerID
     var topic: [UInt8]
     var payload: [UInt8]
     var qos: UInt8
@@ -17,13 +20,14 @@ struct StoredScheduled: Hashable, Sendable {
     var isFollowed: Bool
 
     init(
-        number: UInt64, dueMs: Int64, expiresInMs: Int64, messageID: [UInt8], topic: [UInt8],
-        payload: [UInt8], qos: UInt8, retain: Bool, isFollowed: Bool
+        number: UInt64, dueMs: Int64, expiresInMs: Int64, messageID: [UInt8], owner: OwnerID,
+        topic: [UInt8], payload: [UInt8], qos: UInt8, retain: Bool, isFollowed: Bool
     ) {
         self.number = number
         self.dueMs = dueMs
         self.expiresInMs = expiresInMs
         self.messageID = messageID
+        self.owner = owner
         self.topic = topic
         self.payload = payload
         self.qos = qos
@@ -45,7 +49,7 @@ extension WriteBatch {
             $0.put(message.qos)
             $0.put(message.retain)
             $0.put(message.isFollowed)
-            $0.putText(message.messageID)
+            $0.putOwned(message.messageID, message.owner)
             $0.putText(message.topic)
             $0.putRest(message.payload)
         }
@@ -89,10 +93,12 @@ enum ScheduledFact: Hashable {
         case 1:
             let (dueMs, expiresInMs) = (try value.time(), try value.time())
             let (qos, retain, isFollowed) = (try value.byte(), try value.flag(), try value.flag())
+            let name = try value.ownedName()
             self = .message(
                 StoredScheduled(
                     number: number, dueMs: dueMs, expiresInMs: expiresInMs,
-                    messageID: try value.text(), topic: try value.text(), payload: value.rest(),
+                    messageID: name.name, owner: name.owner, topic: try value.text(),
+                    payload: value.rest(),
                     qos: qos, retain: retain, isFollowed: isFollowed))
         default: throw DamagedFact()
         }
@@ -100,5 +106,5 @@ enum ScheduledFact: Hashable {
 }
 
 extension ScheduledMessages.Record {
-    var owner: FactOwner { messageID.withBytes { FactOwner($0) } }
+    var factOwner: FactOwner { messageID.withBytes { FactOwner($0) } }
 }

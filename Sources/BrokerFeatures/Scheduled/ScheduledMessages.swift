@@ -16,6 +16,7 @@ struct ScheduledMessages: ~Copyable {
         var dueMs: Int64
         let expiresInMs: Int64
         let messageID: CompactBytes
+        let owner: OwnerID
         let message: Message
         let isFollowed: Bool
         /// Its place in the heap; ``noIndex`` while it waits in a group.
@@ -39,6 +40,9 @@ struct ScheduledMessages: ~Copyable {
     private var heap: [UInt32] = []
     private(set) var lastNumber: UInt64 = 0
     private(set) var bytes = 0
+    /// Messages by owner, and their bytes.
+    private(set) var counts = OwnerShares<OwnerID>()
+    private(set) var byteCounts = OwnerShares<OwnerID>()
     /// Due messages in a group of publications that has not come to them.
     var inGroup = 0
     var fired: UInt64 = 0
@@ -51,20 +55,33 @@ struct ScheduledMessages: ~Copyable {
     /// UNIX time in milliseconds of the earliest that waits; `nil` without one.
     var firstDueMs: Int64? { heap.first.map { records[$0].dueMs } }
 
-    func find(_ messageID: UnsafeRawBufferPointer) -> UInt32? {
-        byMessageID.find(hash(messageID)) { records[$0].messageID.equals(messageID) }
+    /// The message that an owner gave this identifier.
+    func find(_ name: OwnedName) -> UInt32? {
+        name.name.withUnsafeBytes { messageID in
+            byMessageID.find(hash(messageID)) {
+                records[$0].owner == name.owner && records[$0].messageID.equals(messageID)
+            }
+        }
     }
 
-    /// The number of the next message.
+    /// The message that the owner, or else another one, gave this identifier.
+    func findAny(_ name: OwnedName) -> UInt32? {
+        find(name)
+            ?? name.name.withUnsafeBytes { messageID in
+                byMessageID.find(hash(messageID)) { records[$0].messageID.equals(messageID) }
+            }
+    }
+
     /// Keeps a number that the store holds from being given again.
     mutating func noteStored(_ number: UInt64) { lastNumber = max(lastNumber, number) }
 
+    /// The number of the next message.
     mutating func nextNumber() -> UInt64 {
         lastNumber += 1
         return lastNumber
     }
 
-    /// Adds a message whose identifier no other has. One of an unknown QoS, which only damage makes,
+    /// Adds a message whose identifier no other of its owner has. One of an unknown QoS, which only damage makes,
     /// is left out.
     mutating func insert(_ stored: StoredScheduled, pool: BytePool) {
         lastNumber = max(lastNumber, stored.number)
@@ -80,10 +97,12 @@ struct ScheduledMessages: ~Copyable {
             let place = records.insert(
                 Record(
                     number: stored.number, dueMs: stored.dueMs, expiresInMs: stored.expiresInMs,
-                    messageID: CompactBytes(messageID, pool: pool), message: message,
-                    isFollowed: stored.isFollowed))
+                    messageID: CompactBytes(messageID, pool: pool), owner: stored.owner,
+                    message: message, isFollowed: stored.isFollowed))
             byMessageID.insert(hash(messageID), place)
             bytes += records[place].bytes
+            counts.change(stored.owner, by: 1)
+            byteCounts.change(stored.owner, by: records[place].bytes)
             wait(place)
         }
     }
@@ -93,6 +112,8 @@ struct ScheduledMessages: ~Copyable {
         let record = records[place]
         byMessageID.remove(record.messageID.withBytes { hash($0) }, place)
         bytes -= record.bytes
+        counts.change(record.owner, by: -1)
+        byteCounts.change(record.owner, by: -record.bytes)
         record.messageID.destroy(in: pool)
         record.message.release(in: pool)
         records[place].isTaken = false

@@ -28,23 +28,38 @@ extension Shard {
             return (.receiptsAreOff, false)
         }
         guard !commits.holdsMessages else { return (.refused(.storeRefuses), false) }
-        guard time.messageID.withUnsafeBytes({ features.scheduled.find($0) }) == nil else {
+        let name = OwnedName(time.messageID, of: publication.owner)
+        guard features.scheduled.find(name) == nil else {
             return (.alreadyScheduled, false)
         }
         let bytes = publication.topic.count + publication.payload.count + time.messageID.count
-        guard features.scheduled.count < context.limits.scheduled,
-            features.scheduled.bytes + features.pushes.bytes + bytes
-                <= context.limits.scheduledBytes
+        guard
+            SharedLimit.admits(
+                1, own: features.scheduled.counts.taken(by: name.owner),
+                total: features.scheduled.count, limit: context.limits.scheduled),
+            hasScheduledBytes(bytes, of: name.owner)
         else { return (.tooManyScheduled, false) }
         let stored = StoredScheduled(
             number: features.scheduled.nextNumber(), dueMs: time.deliverAtMs,
-            expiresInMs: time.expiresInMs, messageID: time.messageID, topic: publication.topic,
-            payload: publication.payload, qos: StoredQoS(publication.qos, publication.wake).byte,
-            retain: publication.retain, isFollowed: !publication.receiptID.isEmpty)
+            expiresInMs: time.expiresInMs, messageID: time.messageID, owner: name.owner,
+            topic: publication.topic, payload: publication.payload,
+            qos: StoredQoS(publication.qos, publication.wake).byte, retain: publication.retain,
+            isFollowed: !publication.receiptID.isEmpty)
         features.scheduled.insert(stored, pool: pool)
         commits.records.scheduled(stored)
         keepKey(of: publication, PublishCounts())
         return (.scheduled(deliverAtMs: time.deliverAtMs), true)
+    }
+
+    /// True when the bytes of scheduled messages and pushes, of all and of an owner, may grow by
+    /// `bytes`.
+    func hasScheduledBytes(_ bytes: Int, of owner: OwnerID) -> Bool {
+        SharedLimit.admits(
+            bytes,
+            own: features.scheduled.byteCounts.taken(by: owner)
+                + features.pushes.byteCounts.taken(by: owner),
+            total: features.scheduled.bytes + features.pushes.bytes,
+            limit: context.limits.scheduledBytes)
     }
 
     // MARK: Firing
@@ -69,7 +84,7 @@ extension Shard {
             taken += 1
             let record = features.scheduled.records[place]
             guard !record.isExpired(at: context.wallClockMs) else {
-                commits.records.scheduledEnded(record.number, of: record.owner)
+                commits.records.scheduledEnded(record.number, of: record.factOwner)
                 features.scheduled.remove(place, pool: pool)
                 features.scheduled.expired += 1
                 continue
@@ -87,7 +102,9 @@ extension Shard {
         _ number: UInt64, _ publication: Publication, _ time: MessageSchedule
     ) -> (outcome: PublishOutcome, needsCommit: Bool) {
         features.scheduled.inGroup -= 1
-        guard let place = time.messageID.withUnsafeBytes({ features.scheduled.find($0) }),
+        guard
+            let place = features.scheduled.find(
+                OwnedName(time.messageID, of: publication.owner)),
             features.scheduled.records[place].number == number,
             features.scheduled.records[place].heapPlace == noIndex
         else { return (.published(PublishCounts()), false) }
@@ -98,7 +115,7 @@ extension Shard {
             features.scheduled.wait(place)
             return (outcome, false)
         }
-        commits.records.scheduledEnded(number, of: features.scheduled.records[place].owner)
+        commits.records.scheduledEnded(number, of: features.scheduled.records[place].factOwner)
         features.scheduled.remove(place, pool: pool)
         features.scheduled.fired += 1
         return (outcome, true)
@@ -107,8 +124,8 @@ extension Shard {
     // MARK: Answers
 
     /// The scheduled message of an identifier; `nil` without one.
-    public func scheduledMessage(_ messageID: String) -> ScheduledMessage? {
-        place(ofScheduled: messageID).map { ScheduledMessage(features.scheduled.records[$0]) }
+    public func scheduledMessage(_ name: OwnedName) -> ScheduledMessage? {
+        features.scheduled.findAny(name).map { ScheduledMessage(features.scheduled.records[$0]) }
     }
 
     /// A page of scheduled messages. It looks at a bounded number of places, so it may be short.
@@ -128,14 +145,14 @@ extension Shard {
 
     /// Moves or cancels a scheduled message, and answers once that is stored: false without one.
     public mutating func changeScheduled(
-        _ messageID: String, _ change: ScheduledChange, reply: @escaping Reply<Bool>
+        _ name: OwnedName, _ change: ScheduledChange, reply: @escaping Reply<Bool>
     ) {
-        guard let place = place(ofScheduled: messageID) else {
+        guard let place = features.scheduled.findAny(name) else {
             reply(.success(false))
             return
         }
         let number = features.scheduled.records[place].number
-        let owner = features.scheduled.records[place].owner
+        let owner = features.scheduled.records[place].factOwner
         switch change {
         case .move(let dueMs):
             features.scheduled.move(place, toMs: dueMs)
@@ -145,10 +162,6 @@ extension Shard {
             commits.records.scheduledEnded(number, of: owner)
         }
         commit(true, reply)
-    }
-
-    private func place(ofScheduled messageID: String) -> UInt32? {
-        Array(messageID.utf8).withUnsafeBytes { features.scheduled.find($0) }
     }
 }
 
@@ -162,6 +175,7 @@ extension Publication {
             topic: [UInt8](record.message.topic), payload: [UInt8](record.message.payload),
             qos: record.message.qos, retain: record.message.retain,
             expiresAtMs: record.expiresInMs > 0 ? record.dueMs + record.expiresInMs : nil)
+        owner = record.owner
         wake = record.message.wakeRequest
         messageID = record.messageID.array
         if record.isFollowed { receiptID = messageID }

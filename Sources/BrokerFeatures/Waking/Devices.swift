@@ -39,8 +39,9 @@ struct Devices: ~Copyable {
         var uses: UInt32
     }
 
-    /// Bytes that a device counts besides its texts, with a wake that it may be owed.
-    static var recordBytes: Int { 312 }
+    /// Bytes that a device counts besides its texts, with a wake that it may be owed and with the
+    /// place of its user in ``userBytes``.
+    static var recordBytes: Int { 324 }
     /// The most different words of push services that are kept.
     private static var mostReasons: Int { 64 }
 
@@ -55,6 +56,8 @@ struct Devices: ~Copyable {
     private var reasons: [String] = []
     private var generation: UInt32 = 0
     private(set) var bytes = 0
+    /// Bytes by user, in units of 64; by all who have none, too.
+    private var userBytes = KeyCounts()
 
     init(hash: KeyedHash) { self.hash = hash }
 
@@ -119,6 +122,31 @@ struct Devices: ~Copyable {
             + device.token.count
     }
 
+    private static func units(of device: StoredDevice) -> UInt32 {
+        UInt32(clamping: (bytes(of: device) + 63) / 64)
+    }
+
+    private func key(ofUser name: [UInt8]?) -> UInt32 {
+        let hashed = name.map { $0.withUnsafeBytes { hash($0) } } ?? 0
+        return max(1, UInt32(truncatingIfNeeded: hashed))
+    }
+
+    /// Decides whether there is room for a device, in all and for its user.
+    ///
+    /// - Parameters:
+    ///   - device: The new device.
+    ///   - former: The one in whose place it comes.
+    ///   - limit: The most bytes of all devices.
+    /// - Returns: True when there is.
+    func hasRoom(for device: StoredDevice, replacing former: StoredDevice?, limit: Int) -> Bool {
+        let freed = former.map { Self.bytes(of: $0) } ?? 0
+        let isOfUser = former.map { $0.userName == device.userName } ?? false
+        let own = 64 * userBytes[key(ofUser: device.userName)]
+        return SharedLimit.admits(
+            Self.bytes(of: device), own: isOfUser ? max(0, own - freed) : own,
+            total: bytes - freed, limit: limit)
+    }
+
     /// Adds the device of a client that has none here; `nil` when one of its numbers is unknown.
     mutating func add(_ device: StoredDevice, pool: BytePool) -> UInt32? {
         guard let kind = Device.Kind(rawValue: device.kind),
@@ -136,12 +164,15 @@ struct Devices: ~Copyable {
         byIdentifier.insert(device.clientID.withUnsafeBytes { hash($0) }, place)
         byToken.insert(device.token.withUnsafeBytes { hash($0) }, place)
         bytes += Self.bytes(of: device)
+        userBytes.add(key(ofUser: device.userName), Self.units(of: device))
         return place
     }
 
     /// Removes a device, which no wake is owed any more.
     mutating func remove(_ place: UInt32, pool: BytePool) {
         let record = records[place]
+        let former = stored(place)
+        userBytes.remove(key(ofUser: former.userName), Self.units(of: former))
         byIdentifier.remove(record.identifier.withBytes { hash($0) }, place)
         byToken.remove(record.token.withBytes { hash($0) }, place)
         bytes -=

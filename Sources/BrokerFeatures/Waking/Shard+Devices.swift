@@ -13,8 +13,9 @@ extension Shard {
     mutating func takeRegistration(_ payload: UnsafeRawBufferPointer, from session: UInt32) {
         context.budget.spend(WorkBudget.registration)
         let client = sessions[session].clientID
+        let former = client.withBytes { features.devices.find($0) }
         guard payload.count > 0 else {
-            if let device = client.withBytes({ features.devices.find($0) }) { forgetDevice(device) }
+            if let former, mayChange(former, to: nil, session) { forgetDevice(former) }
             return
         }
         guard let registration = DeviceReader.read(payload) else {
@@ -29,8 +30,25 @@ extension Shard {
             token: [UInt8](registration.token), bundle: [UInt8](registration.bundle),
             kind: registration.kind.rawValue, environment: registration.environment.rawValue,
             registeredMs: context.wallClockMs, isSetAside: false)
+        if let former, !mayChange(former, to: device.token, session) { return }
         guard !register(device) else { return }
         context.notices.appendBounded(.deviceRefused(clientID: client.array, .noRoom))
+    }
+
+    /// True when the client of a session may forget or replace its device. That of another user is
+    /// that user's, whose session under this identifier has ended; only the phone itself, whose token
+    /// it is, may pass to another user.
+    private mutating func mayChange(
+        _ former: UInt32, to token: [UInt8]?, _ session: UInt32
+    ) -> Bool {
+        let device = features.devices[former]
+        let isOwn = features.devices.serves(former, userName: sessions[session].ownerName)
+        let isSamePhone = token.map { $0.withUnsafeBytes { device.token.equals($0) } } ?? false
+        guard !isOwn, !isSamePhone else { return true }
+        features.wakeCounters.ofOthers += 1
+        context.notices.appendBounded(
+            .deviceRefused(clientID: sessions[session].clientID.array, .ofAnotherUser))
+        return false
     }
 
     // MARK: Over HTTP
@@ -118,9 +136,9 @@ extension Shard {
     private mutating func register(_ device: StoredDevice) -> Bool {
         let existing = device.clientID.withUnsafeBytes { features.devices.find($0) }
         let former = existing.map { features.devices.stored($0) }
-        let freed = former.map { Devices.bytes(of: $0) } ?? 0
         guard
-            features.devices.bytes - freed + Devices.bytes(of: device) <= context.limits.deviceBytes
+            features.devices.hasRoom(
+                for: device, replacing: former, limit: context.limits.deviceBytes)
         else {
             features.wakeCounters.refused += 1
             return false

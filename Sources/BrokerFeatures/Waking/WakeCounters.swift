@@ -17,11 +17,16 @@ struct WakeCounters: Sendable {
     /// Registrations that could not be read, and those for which there was no room.
     var malformed: UInt64 = 0
     var refused: UInt64 = 0
+    /// Registrations and goodbyes that concern another user's device.
+    var ofOthers: UInt64 = 0
 
     // MARK: Figures
 
     var refusals: [BrokerFigures.Count] {
-        [BrokerFigures.Count("malformed", malformed), BrokerFigures.Count("no_room", refused)]
+        [
+            BrokerFigures.Count("malformed", malformed), BrokerFigures.Count("no_room", refused),
+            BrokerFigures.Count("other_user", ofOthers),
+        ]
     }
 
     var messages: [BrokerFigures.Count] {
