@@ -62,7 +62,7 @@ struct RuleWorkTests {
         #expect(try payloads(link.take(reader)) == (0..<100).map { "\($0)" })
     }
 
-    @Test("receivers with many rules of their own are asked in slices; who may not read gets nothing")
+    @Test("receivers with many rules of their own are asked in slices, and some may not read")
     func receivers() throws {
         let users = 40
         let text =

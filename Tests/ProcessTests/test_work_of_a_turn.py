@@ -112,3 +112,27 @@ def test_tiny_messages_to_a_thousand_subscribers_hold_nobody_up(start_broker, ra
     assert longest < whole / 4, f"{longest:.3f} s of {whole:.3f} s"
     assert broker.peak_resident_bytes() - before < 24 * MEBI
     assert len(subscribers[0].messages_so_far()) == 8_000
+
+
+@pytest.mark.parametrize("rules", [1_000, 10_000])
+def test_many_access_rules_hold_nobody_up(start_broker, raw, tmp_path, rules):
+    """Ever new topics, each of which is compared with all rules to publish and to receive."""
+    file = tmp_path / "acl"
+    lines = [f"deny everyone both a/{number}" for number in range(rules)]
+    file.write_text("\n".join([*lines, "allow everyone both #", ""]))
+    file.chmod(0o600)
+    broker = start_broker(arguments=("--acl-file", str(file)))
+    subscribers = [raw(broker) for _ in range(50)]
+    for number, subscriber in enumerate(subscribers):
+        subscriber.connect(f"subscriber-{number}")
+        assert subscriber.subscribe(("t/#", 0)) == (0,)
+    quiet, busy = raw(broker), raw(broker)
+    quiet.connect("quiet")
+    busy.connect("busy")
+    messages = 4_000_000 // rules
+    burst = [wire.publish(f"t/{number}") for number in range(messages)]
+    longest, whole = answered_beside(quiet, busy, *burst)
+    assert longest < whole / 4, f"{longest:.3f} s of {whole:.3f} s"
+    for subscriber in subscribers:
+        received = [one.topic for one in subscriber.messages_so_far()]
+        assert received == [f"t/{number}" for number in range(messages)]

@@ -62,7 +62,9 @@ struct BackpressureTests {
         server.mostSentAtOnce = 10_000
         let (peer, handle) = try server.connect()
         let expected = (0..<95_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
-        expected.withUnsafeBytes { server.connections[handle]?.output.append($0, pool: server.pool) }
+        expected.withUnsafeBytes { bytes in
+            server.connections[handle]?.output.append(bytes, pool: server.pool)
+        }
         server.flush(handle)
         #expect(server.connections[handle]?.output.count == 85_000)
         var received: [UInt8] = []
