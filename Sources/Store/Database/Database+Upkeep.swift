@@ -91,8 +91,10 @@ extension Database {
     ///
     /// A slice moves at most `mostPages` pages and ends with a ``checkpoint(cuts:)``, which shrinks
     /// the file. Without the checkpoint the log would grow until all free pages are given back.
-    /// - Parameter keepsSpare: false on a disk that is nearly full: nothing is worth keeping then,
-    ///   the log is cut as well, and a slice is so small that its log needs little room.
+    /// - Parameters:
+    ///   - mostPages: the largest number of pages that this slice gives back.
+    ///   - keepsSpare: false on a disk that is nearly full: nothing is worth keeping then, the log is
+    ///     cut as well, and a slice is so small that its log needs little room.
     /// - Returns: true if there is more to give back.
     /// - Throws: ``StoreFailure``; the slice has then given nothing back.
     public func reclaim(

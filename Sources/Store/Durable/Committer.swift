@@ -86,7 +86,8 @@ final class Committer {
     /// Continues the journal that a start has read. Segments that the start found go to the mover.
     init(
         _ recovered: consuming RecoveredJournal, databaseBytes: Int, options: DurableStoreOptions,
-        directory: String, tasks: WorkQueue<Task>, movers: WorkQueue<MoverTask>, loaders: WorkQueue<LoaderTask>, outbox: StoreOutbox
+        directory: String, tasks: WorkQueue<Task>, movers: WorkQueue<MoverTask>,
+        loaders: WorkQueue<LoaderTask>, outbox: StoreOutbox
     ) {
         let sealed = recovered.sealed
         journal = recovered.journal

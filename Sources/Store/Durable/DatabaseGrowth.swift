@@ -31,7 +31,8 @@ extension SegmentChanges {
         var bytes = 0
         for message in messages {
             bytes += DatabaseGrowth.message(
-                payload: Int(message.payload.count), other: Int(message.topic.count) + Self.rowBytes)
+                payload: Int(message.payload.count), other: Int(message.topic.count) + Self.rowBytes
+            )
         }
         var others = queued.count * Self.rowBytes
         for session in newSessions {

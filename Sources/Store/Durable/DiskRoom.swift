@@ -74,8 +74,10 @@ struct DiskRoom {
         // New messages are taken again only when there is room for some, not for every single one.
         let bound = isBelowReserve ? largestNeed + largestNeed / 2 : largestNeed
         isBelowReserve = left < bound || free < reserveBytes
-        // Neither a log that is not cut nor free pages of the database are room for anybody else.
-        isTight = min(left, free - needed) < tightBytes
+        // Before the log can be cut, the file grows by what only the log has; and neither the log nor
+        // free pages are room for anybody else.
+        let pending = max(0, demand.databaseBytes - Self.size(database))
+        isTight = min(left, free - pending - needed) < tightBytes
         if isBelowReserve { dueMs = min(dueMs, now + Self.shortIntervalMs) }
         let (isBelow, isTight) = (isBelowReserve, isTight)
         outbox.grant(through: submitted + max(0, left - largestNeed) / Self.roomPerGrowth)

@@ -75,7 +75,8 @@ final class Mover {
 
     init(
         database: Database, ballast: Ballast, retryMilliseconds: UInt64,
-        tasks: WorkQueue<MoverTask>, outbox: StoreOutbox, report: @escaping @Sendable (Report) -> Void
+        tasks: WorkQueue<MoverTask>, outbox: StoreOutbox,
+        report: @escaping @Sendable (Report) -> Void
     ) {
         self.database = database
         self.ballast = ballast

@@ -78,7 +78,7 @@ public struct StoreFigures: Sendable {
         }
         if isBelowReserve {
             return "The disk is nearly full (\(freeBytes / 1_048_576) MiB free, and "
-                + "\((neededBytes + 1_048_575) / 1_048_576) MiB of them are the reserve and what the "
+                + "\((neededBytes + 1_048_575) / 1_048_576) MiB are the reserve and what the "
                 + "broker needs for itself): new messages wait until there is room. Free space on "
                 + "the file system of the data directory, or let clients fetch their messages, or "
                 + "drop some."

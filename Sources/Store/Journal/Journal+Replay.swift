@@ -39,7 +39,8 @@ extension Journal {
         }
         let end = Self.end(ofFrames: frames.lazy.map(\.payload.count))
         var offsets: [UInt32] = []
-        try begin(in: takeFile(capacity: capacity(upTo: end), upTo: end)) { (segment) throws(StoreFailure) in
+        try begin(in: takeFile(capacity: capacity(upTo: end), upTo: end)) {
+            (segment) throws(StoreFailure) in
             for frame in frames {
                 let failure = frame.payload.withUnsafeBytes {
                     segment.write([$0], payloadCount: $0.count)
