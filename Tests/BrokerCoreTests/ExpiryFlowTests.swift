@@ -428,7 +428,7 @@ struct ExpiryFlowTests {
         // No turn comes in time, as when the broker is down.
         for _ in 0..<3 { link.advance(milliseconds: 60_000) }
         link.commitAll()
-        #expect(link.shard.scheduledMessage("s") == nil)
+        #expect(link.shard.scheduledMessage(OwnedName([0x73], of: .unknown)) == nil)
         #expect(states("s", link) == [isFollowed ? "expired" : "unknown"])
         #expect(link.shard.figures.scheduledExpired == 1)
         #expect(link.shard.figures.scheduledFired == 0)
