@@ -102,7 +102,8 @@ package struct Explanation {
                     + "networks.")
         } else if connects.count >= 3, let oldest = connects.last {
             let faults = lately.filter {
-                $0.kind == .disconnected && ClientEvent.isTrouble($0.kind, reason: $0.reason)
+                $0.kind == .disconnected && $0.reason != "taken_over"
+                    && ClientEvent.isTrouble($0.kind, reason: $0.reason)
             }
             lines.append(
                 "It connected \(connects.count) times within \(span(oldest.lastMs)): "
