@@ -305,7 +305,8 @@ def test_a_broker_starts_on_the_disk_that_it_has_filled(site: Callable[..., Site
     for _ in range(3):
         one.kill()
         one.start()
-        one.require_full()
+        one.fill(20_000)
+    one.require_full()
     one.require_all(one.consume())
     one.require_healed()
 
