@@ -10,6 +10,11 @@ public protocol Store: AnyObject {
     /// True while new messages can be stored. Acknowledgements and removals can always be stored.
     var isAccepting: Bool { get }
 
+    /// The room for new messages: by how many bytes ``WriteBatch/growth`` may rise, together, in
+    /// what is submitted from now on. Negative when more was submitted. The store keeps room for one
+    /// message of the largest size beyond it.
+    var room: Int { get }
+
     /// Hands the visitor what a broker keeps in memory, in the order of ``StoreVisitor``. Must be
     /// called before ``start()``.
     func restore<Visitor: StoreVisitor & ~Copyable>(
@@ -46,6 +51,8 @@ extension Store {
     public func restore<Visitor: StoreVisitor & ~Copyable>(
         _ visitor: inout Visitor
     ) throws(StoreFailure) {}
+
+    public var room: Int { .max }
 
     public func start() throws(StoreFailure) {}
 

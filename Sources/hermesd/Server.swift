@@ -297,6 +297,7 @@ struct Server {
             options.durability = .interval(milliseconds: Int32(clamping: Self.milliseconds(time)))
         }
         options.reserveBytes = UInt64(configuration.diskReserveBytes)
+        options.largestMessageBytes = configuration.limits.maxPacketBytes
         options.factTables = FactTable.all
         // For crash tests: small segments move to the database often.
         if let text = ProcessEnvironment.current()["HERMES_JOURNAL_SEGMENT_BYTES"],

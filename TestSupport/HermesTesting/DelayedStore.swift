@@ -26,12 +26,15 @@ package final class DelayedStore: Store {
     /// True while an answer to a read is outstanding.
     package var isReading: Bool { !reads.isEmpty }
     package var isAccepting = true
+    /// Falls with what is submitted, unless it is without bound.
+    package var room = Int.max
 
     package init() {}
 
     package var isRecording: Bool { true }
 
     package func submit(_ batch: inout WriteBatch) {
+        if room != .max { room -= batch.growth }
         for (ticket, records) in batch.groups() {
             guard let ticket else { preconditionFailure("records were submitted without a ticket") }
             groups.append((ticket, records))

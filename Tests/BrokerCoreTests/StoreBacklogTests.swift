@@ -290,6 +290,59 @@ struct StoreBacklogTests {
         #expect(!isHeld(link, client))
     }
 
+    @Test("one turn stores no more than there is room for, and the rest waits for more")
+    func room() throws {
+        let link = ShardLink(isImmediate: true)
+        let client = try link.connect("client", cleanSession: false)
+        let payload = String(repeating: "x", count: 1_000)
+        link.store.room = 6_000
+        link.turn()
+        let packets = try (1...20).flatMap { number in
+            try PacketContent.publish(
+                "\(number)", payload, qos: .atLeastOnce,
+                try #require(PacketIdentifier(UInt16(number))), retain: true
+            ).encoded()
+        }
+        link.send(client, packets)
+        link.turn()
+        // The last one was begun while there was room; the store keeps room for it.
+        let taken = try link.take(client).count
+        #expect((4...5).contains(taken))
+        #expect(isHeld(link, client) && link.store.room < 0)
+        link.turn()
+        #expect(try link.take(client).isEmpty)
+        link.store.room = .max
+        link.turn()
+        link.turn()
+        #expect(try link.take(client).count == 20 - taken)
+        #expect(!isHeld(link, client))
+    }
+
+    @Test("what gives room back is not refused for want of room")
+    func removalsWithoutRoom() throws {
+        let link = ShardLink(isImmediate: true)
+        let away = try link.connect("away", cleanSession: false)
+        try link.send(away, .subscribe("t", .atLeastOnce))
+        link.lose(away)
+        let client = try link.connect("client", cleanSession: false)
+        try link.send(client, .publish("t", "1", qos: .atLeastOnce, 1, retain: true))
+        link.store.isAccepting = false
+        link.turn()
+        let answers = Answers<Bool>()
+        let drops = Answers<QueueDrop?>()
+        link.shard.dropQueue(of: "away", below: nil, reply: drops.reply)
+        link.shard.endSession(of: "away", reply: answers.reply)
+        link.shard.removeRetained("t", reply: answers.reply)
+        link.turn()
+        #expect(answers.values == [.success(true), .success(true)])
+        #expect(try drops.values.first?.get()?.dropped == 1)
+        let tags = Answers<TagChange>()
+        link.shard.changeTags(of: "client", add: ["new"], remove: [], reply: tags.reply)
+        link.shard.changeTags(of: "client", add: [], remove: ["old"], reply: tags.reply)
+        link.turn()
+        #expect(tags.values == [.failure(.storeRefuses), .success(.changed([]))])
+    }
+
     @Test(
         "a packet that would have to wait is not read to its end",
         arguments: [true, false])

@@ -43,6 +43,8 @@ package struct Commits: ~Copyable {
     private var retainedTicket: UInt64 = 0
     /// True when the store holds persistent sessions; memory then holds a window of their queues.
     package let isDurable: Bool
+    /// The growth that the store still takes in this turn, in bytes.
+    private var room = Int.max
     /// True while the store accepts no new messages: the disk fails, or is nearly full.
     package private(set) var isRefusing = false
     /// True from the moment the backlog reaches its bound until it has fallen to half.
@@ -55,7 +57,7 @@ package struct Commits: ~Copyable {
     }
 
     /// True when new messages for the store have to wait.
-    package var holdsMessages: Bool { isRefusing || isBacklogFull }
+    package var holdsMessages: Bool { isRefusing || isBacklogFull || records.growth > room }
 
     // MARK: Writing
 
@@ -123,6 +125,9 @@ package struct Commits: ~Copyable {
                 through: records.lastTicket, atMicroseconds: context.nowMicroseconds,
                 arrivalStamp: context.now.arrivalStamp)
             backlog.add(bytes: records.byteCount, through: records.lastTicket)
+            room -= records.growth
+            // Whoever waits for that is resumed when the store has given more room.
+            if room < 0 { isRefusing = true }
             store.submit(&records)
         }
         guard !reads.isEmpty else { return }
@@ -180,7 +185,10 @@ package struct Commits: ~Copyable {
     }
 
     /// Asks the store whether it accepts new messages.
-    package mutating func updateRefusal() { isRefusing = !store.isAccepting }
+    package mutating func updateRefusal() {
+        room = store.room
+        isRefusing = !store.isAccepting || room < 0
+    }
 
     /// The next connection whose CONNACK waits for no commit. Because a CONNACK waits for every
     /// earlier commit, all that the session's former connection wrote is stored too.

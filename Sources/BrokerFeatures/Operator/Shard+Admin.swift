@@ -131,7 +131,8 @@ extension Shard {
             reply(.success(false))
             return
         }
-        guard !commits.holdsMessages else {
+        // A removal gives room back, so it does not wait for room.
+        guard !commits.isBacklogFull else {
             reply(.failure(.storeRefuses))
             return
         }

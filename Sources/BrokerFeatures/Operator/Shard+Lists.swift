@@ -254,7 +254,8 @@ extension Shard {
     /// Removes a topic's retained message, tells nobody, and answers once that is stored: false
     /// without one.
     public mutating func removeRetained(_ topic: String, reply: @escaping Reply<Bool>) {
-        guard !commits.holdsMessages else {
+        // A removal gives room back, so it does not wait for room.
+        guard !commits.isBacklogFull else {
             reply(.failure(.storeRefuses))
             return
         }

@@ -34,7 +34,7 @@ extension Shard {
             reply(.success(.full))
             return
         }
-        guard !commits.holdsMessages else {
+        guard !commits.isBacklogFull, new.isEmpty || !commits.holdsMessages else {
             reply(.failure(.storeRefuses))
             return
         }

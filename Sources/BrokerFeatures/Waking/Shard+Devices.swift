@@ -86,7 +86,7 @@ extension Shard {
             reply(.success(false))
             return
         }
-        guard !commits.holdsMessages else {
+        guard !commits.isBacklogFull else {
             reply(.failure(.storeRefuses))
             return
         }

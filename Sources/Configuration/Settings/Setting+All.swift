@@ -26,7 +26,7 @@ extension Setting {
         ),
         .single(
             "disk_reserve", \.diskReserveBytes, .size(0...(1 << 40)),
-            "New messages wait while the file system of data_directory has less free space than this; acknowledgements and removals continue."
+            "New messages wait while the file system of data_directory has less free space than this, beside what the broker needs to move and remove what it has; acknowledgements and removals continue."
         ),
         .single(
             "sys_interval", \.sysInterval,

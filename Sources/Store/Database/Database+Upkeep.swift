@@ -27,6 +27,10 @@ extension Database {
     static let largestIdleLog = 32 * 1_024 * 1_024
     /// Free pages that are kept for later use: this many, plus a quarter of the pages in use.
     static let spareFreePages = 256
+    /// Free pages that are kept on a disk that is nearly full: fewer are not worth a slice.
+    static let fewestFreePages = 16
+    /// Pages that a slice moves on such a disk. The log has each of them with its parent.
+    static let smallSlice = 64
     /// Milliseconds that an upkeep step waits for a reader.
     private static let patienceMs: Int32 = 100
 
@@ -41,15 +45,22 @@ extension Database {
             writeAheadLog: hasLog ? Int(status.st_size) : 0)
     }
 
+    /// Bytes of the pages that hold something, in the file and in its log.
+    func usedBytes() throws(StoreFailure) -> Int {
+        let sizes = try sizes()
+        return sizes.file - sizes.free
+    }
+
     /// Copies the write-ahead log into the database file and synchronises both.
     ///
     /// It waits for no reader: pages that a reader needs stay in the log until the next call.
+    /// - Parameter cuts: gives the log's space back whatever its size.
     /// - Returns: the result.
     /// - Throws: ``StoreFailure``; the log then keeps everything, and the call may be repeated.
     @discardableResult
-    public func checkpoint() throws(StoreFailure) -> Checkpoint {
+    public func checkpoint(cuts: Bool = false) throws(StoreFailure) -> Checkpoint {
         let done = try checkpoint(SQLITE_CHECKPOINT_PASSIVE)
-        guard done.isComplete, done.logBytes >= Self.largestIdleLog else { return done }
+        guard done.isComplete, cuts || done.logBytes >= Self.largestIdleLog else { return done }
         // The log is now written from its beginning, but keeps its size until it is truncated.
         sqlite3_busy_timeout(connection.handle, Self.patienceMs)
         defer { sqlite3_busy_timeout(connection.handle, SQLiteConnection.patienceMs) }
@@ -78,18 +89,26 @@ extension Database {
 
     /// Gives free pages back to the file system, one slice per call, except those worth keeping.
     ///
-    /// A slice moves at most `mostPages` pages and ends with a ``checkpoint()``, which shrinks the
-    /// file. Without the checkpoint the log would grow until all free pages are given back.
+    /// A slice moves at most `mostPages` pages and ends with a ``checkpoint(cuts:)``, which shrinks
+    /// the file. Without the checkpoint the log would grow until all free pages are given back.
+    /// - Parameters:
+    ///   - mostPages: the largest number of pages that this slice gives back.
+    ///   - keepsSpare: false on a disk that is nearly full: nothing is worth keeping then, the log is
+    ///     cut as well, and a slice is so small that its log needs little room.
     /// - Returns: true if there is more to give back.
     /// - Throws: ``StoreFailure``; the slice has then given nothing back.
-    public func reclaim(mostPages: Int = 512) throws(StoreFailure) -> Bool {
+    public func reclaim(
+        mostPages: Int = 512, keepsSpare: Bool = true
+    ) throws(StoreFailure) -> Bool {
         let pages = Int(try connection.number("PRAGMA page_count", "read"))
         let free = Int(try connection.number("PRAGMA freelist_count", "read"))
-        let excess = free - Self.spareFreePages - (pages - free) / 4
+        let spare =
+            keepsSpare ? Self.spareFreePages + (pages - free) / 4 : Self.fewestFreePages
+        let excess = free - spare
         guard excess > 0 else { return false }
-        let slice = min(excess, mostPages)
+        let slice = min(excess, keepsSpare ? mostPages : min(mostPages, Self.smallSlice))
         try connection.execute("PRAGMA incremental_vacuum(\(slice))", "shrink")
-        try checkpoint()
+        try checkpoint(cuts: !keepsSpare)
         return excess > slice
     }
 }

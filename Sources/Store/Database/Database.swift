@@ -21,6 +21,8 @@ public final class Database {
     let writer: SegmentWriter
     let facts: FactStatements
     public internal(set) var progress: Progress
+    /// The last segment of which rows may have been removed ahead; see ``RemovalSlices``.
+    var removedAhead: UInt64
 
     /// Size of this connection's page cache in bytes.
     static let cacheBytes = 16 * 1_024 * 1_024
@@ -54,6 +56,9 @@ public final class Database {
         writer = try SegmentWriter.prepare(on: connection)
         facts = try FactStatements.prepare(on: connection)
         progress = try Self.progress(connection)
+        removedAhead = UInt64(
+            clamping: try connection.number(
+                "SELECT value FROM meta WHERE name = 'removed_ahead'", "read"))
         self.connection = connection
     }
 

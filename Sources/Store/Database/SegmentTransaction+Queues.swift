@@ -64,13 +64,23 @@ extension SegmentTransaction {
 
     /// Deletes the rows of messages that are done.
     mutating func finish() throws(StoreFailure) {
-        for range in changes.finished {
-            let (messages, bytes) = try collect(range.session, range.first, range.last)
-            guard messages > 0 else { continue }
-            try database.writer.deleteQueued.run(range.session, range.first, range.last)
-            try add(to: range.session, messages: -messages, bytes: -bytes)
-        }
+        for range in changes.finished { try removeRows(range) }
         try flushTotals()
+    }
+
+    /// Deletes the rows of a range, with what they count for.
+    mutating func remove(_ range: SegmentChanges.PositionRange) throws(StoreFailure) {
+        try removeRows(range)
+        try flushTotals()
+    }
+
+    private mutating func removeRows(
+        _ range: SegmentChanges.PositionRange
+    ) throws(StoreFailure) {
+        let (messages, bytes) = try collect(range.session, range.first, range.last)
+        guard messages > 0 else { return }
+        try database.writer.deleteQueued.run(range.session, range.first, range.last)
+        try add(to: range.session, messages: -messages, bytes: -bytes)
     }
 
     /// Sums rows that are about to lose their content, and collects the references that they drop.

@@ -4,6 +4,10 @@ struct BatchQueue {
     struct Batch: Sendable {
         var bytes: [UInt8]
         var tickets: ClosedRange<UInt64>
+        /// By how many bytes the database grows at most by these records.
+        var growth = 0
+        /// The growth of all batches that were submitted up to this one.
+        var submitted = 0
         /// True when its tickets are already reported. With `interval` that is before it is
         /// synchronised.
         var isComplete = false
@@ -21,6 +25,12 @@ struct BatchQueue {
 
     /// The lowest ticket of the waiting batches; `nil` without any.
     var firstTicket: UInt64? { batches.first?.tickets.lowerBound }
+
+    /// By how many bytes the database grows at most by what waits.
+    var growth: Int { batches.reduce(0) { $0 + $1.growth } }
+
+    /// Bytes of the records that wait.
+    var bytes: Int { batches.reduce(0) { $0 + $1.bytes.count } }
 
     mutating func append(_ batch: Batch) { batches.append(batch) }
 
@@ -40,6 +50,7 @@ struct BatchQueue {
         frame.bytes.reserveCapacity(bytes)
         for batch in batches[1..<count] {
             frame.bytes.append(contentsOf: batch.bytes)
+            frame.growth += batch.growth
             spentBuffers.append(batch.bytes)
         }
         batches.removeFirst(count)

@@ -18,7 +18,8 @@ final class Committer {
         case write(BatchQueue.Batch)
         case read(QueueRead)
         case readDone(UInt64)
-        case moved(segment: UInt64)
+        /// The database has this segment, and this many bytes of its pages are in use.
+        case moved(segment: UInt64, databaseBytes: Int)
         case spare(SegmentFile?)
         case backup(
             directory: String, files: [BackupFile], reply: @Sendable (StoreFailure?) -> Void)
@@ -62,7 +63,18 @@ final class Committer {
     var readsDone: UInt64 = 0
     /// Segments that the database has, each with the last read that may still need it.
     var reusable: [(segment: UInt64, afterRead: UInt64)] = []
-    private var room: DiskRoom
+    var room: DiskRoom
+    let ballast: Ballast
+    /// What the moves of the sealed segments take, oldest first.
+    var moves: [DiskDemand.Move] = []
+    /// By how many bytes the database grows at most by the frames of the active segment.
+    var activeGrowth = 0
+    /// The growth of all batches that were taken, as the submitter counts it.
+    private(set) var submittedGrowth = 0
+    /// Bytes of the database's pages that are in use.
+    var databaseBytes: Int
+    /// Time at which a segment was last sealed before it was full, in milliseconds.
+    var sealedEarlyMs: UInt64 = 0
     /// Time of the last commit, in milliseconds.
     var lastCommitMs: UInt64 = 0
     var isFailing = false
@@ -73,9 +85,9 @@ final class Committer {
 
     /// Continues the journal that a start has read. Segments that the start found go to the mover.
     init(
-        _ recovered: consuming RecoveredJournal, options: DurableStoreOptions, directory: String,
-        tasks: WorkQueue<Task>,
-        movers: WorkQueue<MoverTask>, loaders: WorkQueue<LoaderTask>, outbox: StoreOutbox
+        _ recovered: consuming RecoveredJournal, databaseBytes: Int, options: DurableStoreOptions,
+        directory: String, tasks: WorkQueue<Task>, movers: WorkQueue<MoverTask>,
+        loaders: WorkQueue<LoaderTask>, outbox: StoreOutbox
     ) {
         let sealed = recovered.sealed
         journal = recovered.journal
@@ -87,9 +99,12 @@ final class Committer {
         self.loaders = loaders
         self.outbox = outbox
         waiting = BatchQueue(largestFrame: options.journal.segmentBytes / 2)
-        room = DiskRoom(of: directory, reserveBytes: options.reserveBytes)
+        self.databaseBytes = databaseBytes
+        room = DiskRoom(of: directory, options: options)
+        ballast = Ballast(in: directory, options: options)
+        activeGrowth = DatabaseGrowth.records(journal.activeBytes)
         for changes in sealed { move(changes) }
-        room.checkIfDue(hermes_monotonic_ms(), outbox)
+        checkRoom(hermes_monotonic_ms())
         requestSpare()
         noteSegments()
     }
@@ -118,8 +133,8 @@ final class Committer {
         serveReads()
         synchronizeIfDue()
         let now = hermes_monotonic_ms()
-        sealIfIdle(now)
-        room.checkIfDue(now, outbox)
+        sealEarly(now)
+        if room.isDue(now) { checkRoom(now) }
         return isClosing ? end() : nil
     }
 
@@ -132,7 +147,7 @@ final class Committer {
         if case .interval(let milliseconds) = options.durability, !unsynced.isEmpty {
             wake(at: unsyncedSinceMs + UInt64(milliseconds))
         }
-        if holdsMemory { wake(at: lastCommitMs + options.idleMilliseconds) }
+        if let time = earlySealMs { wake(at: time) }
         if let time = room.nextCheckMs { wake(at: time) }
         return due.map { $0 > now ? Int32(clamping: $0 - now) : 0 } ?? -1
     }
@@ -143,12 +158,16 @@ final class Committer {
             lastTicket = batch.tickets.upperBound
             if waiting.isEmpty { waitingSinceUs = hermes_monotonic_us() }
             waiting.append(batch)
+            submittedGrowth = batch.submitted
+            room.take(growth: batch.growth)
         case .read(let request):
             waitingReads.append(WaitingRead(request: request, after: lastTicket))
         case .readDone(let number):
             readsDone = number
             freeSegments()
-        case .moved(let segment): moved(segment)
+        case .moved(let segment, let databaseBytes):
+            self.databaseBytes = databaseBytes
+            moved(segment)
         case .spare(let file): journal.finishSpare(file)
         case .backup(let directory, let files, let reply):
             backUp(to: directory, with: files, reply)
@@ -234,6 +253,7 @@ final class Committer {
         var buffers = waiting.takeBuffers()
         for frame in unsynced {
             apply(frame)
+            activeGrowth += frame.batch.growth
             buffers.append(frame.batch.bytes)
             guard !frame.batch.isComplete else { continue }
             let first = (tickets ?? frame.batch.tickets).lowerBound

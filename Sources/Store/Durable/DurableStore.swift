@@ -58,6 +58,8 @@ public final class DurableStore: Store, StoreOperations, @unchecked Sendable {
         } catch {
             throw StoreFailure(operation: "open", path: directory, errno: error.code)
         }
+        // A disk that others have filled must not keep the broker from starting.
+        Ballast(in: directory, options: options).releaseIfFull(directory)
         let database = try Self.openDatabase(in: directory)
         try database.name(options.factTables)
         let journal = try Journal(
@@ -128,19 +130,22 @@ public final class DurableStore: Store, StoreOperations, @unchecked Sendable {
             preconditionFailure("a store was started twice")
         }
         let reader = try QueueReader(directory: directory)
+        let ballast = Ballast(in: directory, options: options)
+        let usedBytes = try database.usedBytes()
         let damage = try StoredDamage(in: directory)
         outbox.update { $0.damageRecords = damage.records }
         let tasks = tasks
         return Workers(
             committer: Committer(
-                recovered, options: options, directory: directory, tasks: tasks, movers: movers,
-                loaders: loaders, outbox: outbox),
+                recovered, databaseBytes: usedBytes, options: options, directory: directory,
+                tasks: tasks, movers: movers, loaders: loaders, outbox: outbox),
             mover: Mover(
-                database: database, retryMilliseconds: options.retryMilliseconds, tasks: movers,
-                outbox: outbox
+                database: database, ballast: ballast,
+                retryMilliseconds: options.retryMilliseconds, tasks: movers, outbox: outbox
             ) { report in
                 switch report {
-                case .moved(let segment): tasks.post(.moved(segment: segment))
+                case .moved(let segment, let databaseBytes):
+                    tasks.post(.moved(segment: segment, databaseBytes: databaseBytes))
                 case .spare(let file): tasks.post(.spare(file))
                 }
             },
@@ -178,14 +183,18 @@ public final class DurableStore: Store, StoreOperations, @unchecked Sendable {
 
     public var isRecording: Bool { true }
     public var isAccepting: Bool { outbox.isAccepting }
+    public var room: Int { outbox.room }
 
     public func submit(_ batch: inout WriteBatch) {
         guard let tickets = batch.tickets else { return }
         precondition(!batch.hasUncommittedRecords, "a batch was submitted within a group")
+        let growth = batch.growth
+        let submitted = outbox.submit(growth: growth)
         tasks.post(
             .write(
                 BatchQueue.Batch(
-                    bytes: batch.takeBytes(leaving: outbox.takeBuffer()), tickets: tickets)))
+                    bytes: batch.takeBytes(leaving: outbox.takeBuffer()), tickets: tickets,
+                    growth: growth, submitted: submitted)))
     }
 
     public func takeCompletions(_ tickets: inout [ClosedRange<UInt64>]) {

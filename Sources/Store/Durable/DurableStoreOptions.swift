@@ -10,8 +10,11 @@ public struct DurableStoreOptions: Sendable {
 
     public var durability: Durability
     public var journal: JournalOptions
-    /// The store takes no new messages while the file system has fewer free bytes than this.
+    /// The store takes no new messages while the file system has fewer free bytes than this, beside
+    /// those that the store itself needs.
     public var reserveBytes: UInt64
+    /// The largest message that is submitted, in bytes.
+    public var largestMessageBytes = 1 << 16
     /// Queue positions and messages of one segment that are kept in memory. At this number the next
     /// segment begins, even if the file has room.
     public var maxSegmentWeight: Int
@@ -20,6 +23,9 @@ public struct DurableStoreOptions: Sendable {
     /// After this time without a commit, the active segment moves to the database too and leaves
     /// the memory.
     var idleMilliseconds: UInt64 = 500
+    /// At most once in this time, the active segment moves although it holds little, because it
+    /// removes what the database has.
+    var removalMilliseconds: UInt64 = 10_000
     /// Time between two attempts while the disk fails.
     var retryMilliseconds: UInt64 = 1_000
 

@@ -63,10 +63,14 @@ extension JournalOverlay {
         let session = session(number)
         guard let (index, previous) = findEntry(session, position) else {
             delta(ofRecord: session).finish(position)
+            active.removals += 1
             return
         }
         let entry = entries[index]
-        if entry.segment != active.number { delta(ofRecord: session).finish(position) }
+        if entry.segment != active.number {
+            delta(ofRecord: session).finish(position)
+            active.removals += 1
+        }
         if previous == noIndex {
             sessions[session].first = entry.next
         } else {

@@ -109,6 +109,7 @@ extension JournalOverlay {
         var changes = SegmentChanges(segment: active.number)
         changes.lastSession = lastSession
         changes.lastMessage = lastMessage
+        changes.sessionCount = active.deltas.count
         for delta in active.deltas {
             if delta.isRemoved {
                 // A session that was both created and removed in this segment leaves no trace.

@@ -171,6 +171,7 @@ extension JournalOverlay {
         if case .message(let message) = delta.will { dropReference(message) }
         delta.will = .unchanged
         delta.isRemoved = true
+        if delta.newSession == nil { active.removals += 1 }
     }
 
     private mutating func endSession(_ number: UInt64) {
@@ -192,6 +193,7 @@ extension JournalOverlay {
 
     private mutating func setRetained(_ topic: [UInt8], _ message: UInt32?) {
         active.weight += 1
+        if message == nil { active.removals += 1 }
         if case .some(.some(let replaced)) = active.retained[topic] { dropReference(replaced) }
         active.retained[topic] = .some(message)
     }

@@ -78,6 +78,8 @@ struct JournalOverlay: ~Copyable {
         var facts = FactLog()
         /// Number of records that take memory, or did.
         var weight = 0
+        /// Number of records that remove what earlier segments or the database have.
+        var removals = 0
 
         init(number: UInt64) { self.number = number }
     }
@@ -114,6 +116,12 @@ struct JournalOverlay: ~Copyable {
     /// Number of the active segment's records that take memory until it is moved. A limit on it
     /// bounds the memory.
     var activeWeight: Int { active.weight }
+
+    /// Number of the active segment's records that remove what was stored before it.
+    var activeRemovals: Int { active.removals }
+
+    /// Number of sessions that the active segment changes.
+    var activeSessions: Int { active.deltas.count }
 
     /// True when the active segment has no changes.
     var isActiveEmpty: Bool {

@@ -8,6 +8,8 @@ enum MoverTask: Sendable {
     case apply(SegmentChanges, SegmentReader)
     /// Create a file for the journal ahead of time.
     case spare(SpareRequest)
+    /// Make the files as small as they can be, because the disk is nearly full.
+    case makeRoom
     /// Copy the database, with all segments that were handed over before.
     case backup(
         directory: String, files: [BackupFile], reply: @Sendable (StoreFailure?) -> Void)
@@ -25,7 +27,8 @@ enum MoverTask: Sendable {
 /// Between segments it makes backups and keeps the files small, slice by slice.
 final class Mover {
     enum Report: Sendable {
-        case moved(segment: UInt64)
+        /// The database has this segment, and this many bytes of its pages are in use.
+        case moved(segment: UInt64, databaseBytes: Int)
         case spare(SegmentFile?)
     }
 
@@ -46,6 +49,7 @@ final class Mover {
     private static let idleMilliseconds: UInt64 = 500
 
     let database: Database
+    private let ballast: Ballast
     /// Milliseconds until the next attempt after a failure.
     private let retryMilliseconds: UInt64
     private let tasks: WorkQueue<MoverTask>
@@ -66,12 +70,16 @@ final class Mover {
     /// Nothing is written to the database before this time, because the last attempt failed.
     private var nextAttemptMs: UInt64 = 0
     private var isClosed = false
+    /// Bytes of the database's pages that are in use.
+    private var databaseBytes = 0
 
     init(
-        database: Database, retryMilliseconds: UInt64, tasks: WorkQueue<MoverTask>,
-        outbox: StoreOutbox, report: @escaping @Sendable (Report) -> Void
+        database: Database, ballast: Ballast, retryMilliseconds: UInt64,
+        tasks: WorkQueue<MoverTask>, outbox: StoreOutbox,
+        report: @escaping @Sendable (Report) -> Void
     ) {
         self.database = database
+        self.ballast = ballast
         self.retryMilliseconds = retryMilliseconds
         self.tasks = tasks
         self.outbox = outbox
@@ -116,6 +124,7 @@ final class Mover {
             case .spare(let request):
                 // Done at once: when it comes too late, the committer creates the file itself.
                 report(.spare(try? request.make()))
+            case .makeRoom: hasUpkeep = true
             case .backup(let directory, let files, let reply):
                 backups.append(
                     BackupRequest(
@@ -129,7 +138,7 @@ final class Mover {
     private var patience: Int32 {
         let hasWork = !segments.isEmpty || !backups.isEmpty
         guard hasWork || hasUpkeep else { return -1 }
-        let due = max(nextAttemptMs, hasWork ? 0 : upkeepAfterMs)
+        let due = max(nextAttemptMs, hasWork || outbox.isTight ? 0 : upkeepAfterMs)
         let now = hermes_monotonic_ms()
         return due > now ? Int32(clamping: due - now) : 0
     }
@@ -141,6 +150,7 @@ final class Mover {
         Failpoint.beforeMove.reach()
         defer { content.forget() }
         do throws(StoreFailure) {
+            if outbox.isTight, backups.isEmpty { try removeAhead() }
             try content.preload(segment.changes, segment.reader)
             try database.apply(segment.changes) { (location) throws(StoreFailure) in
                 try content.read(location, segment.reader)
@@ -151,35 +161,57 @@ final class Mover {
         Failpoint.afterMove.reach()
         segments.removeFirst()
         let sizes = try? database.sizes()
+        if let sizes { databaseBytes = sizes.file - sizes.free }
         outbox.update { figures in
             figures.moverFailure = nil
             figures.movedSegments += 1
             figures.movedMessages += UInt64(segment.changes.queued.count)
             if let sizes { figures.databaseBytes = sizes.file + sizes.writeAheadLog }
         }
-        report(.moved(segment: segment.changes.segment))
+        report(.moved(segment: segment.changes.segment, databaseBytes: databaseBytes))
         hasUpkeep = true
         upkeepAfterMs = hermes_monotonic_ms() + Self.idleMilliseconds
         // Under a load without pauses there is no other time for it.
-        if let sizes, sizes.writeAheadLog >= Database.largestIdleLog { checkpoint() }
+        if let sizes, outbox.isTight || sizes.writeAheadLog >= Database.largestIdleLog {
+            checkpoint()
+        }
+    }
+
+    /// Deletes what the waiting segments end, so that their moves need little room. A backup must
+    /// not miss rows that end after it, so this waits for it.
+    private func removeAhead() throws(StoreFailure) {
+        let slices = try RemovalSlices(of: segments.map(\.changes), in: database)
+        while try slices.run() { try database.checkpoint(cuts: true) }
     }
 
     /// Handles a failure. The journal keeps the segments until the next attempt.
     private func refused(_ failure: StoreFailure) {
         nextAttemptMs = hermes_monotonic_ms() + retryMilliseconds
+        if failure.kind == .outOfSpace { giveRoom() }
         outbox.update { $0.moverFailure = failure }
+    }
+
+    /// Gives up what takes room beside the data: the ballast, and what the failed attempt has left
+    /// in the log. Others have filled the disk, since room for every move was set aside.
+    private func giveRoom() {
+        ballast.release()
+        // The next attempt tells what is wrong.
+        _ = try? database.checkpoint(cuts: true)
     }
 
     // MARK: Upkeep
 
     /// Gives one slice of free space back, or ends the upkeep.
     private func upkeep() {
-        guard hasUpkeep, hermes_monotonic_ms() >= upkeepAfterMs else { return }
+        let isTight = outbox.isTight
+        guard hasUpkeep, isTight || hermes_monotonic_ms() >= upkeepAfterMs else { return }
         do throws(StoreFailure) {
-            if try database.reclaim() { return }
+            defer { noteSizes() }
+            if try database.reclaim(keepsSpare: !isTight) { return }
         } catch {
             return refused(error)
         }
+        hasUpkeep = false
         checkpoint()
         // Memory that the last load needed goes back to the system.
         guard !hasUpkeep else { return }
@@ -190,12 +222,18 @@ final class Mover {
     private func checkpoint() {
         do throws(StoreFailure) {
             // Pages that a reader holds back follow with the next segment.
-            try database.checkpoint()
-            hasUpkeep = false
+            try database.checkpoint(cuts: outbox.isTight)
+            noteSizes()
             outbox.update { $0.moverFailure = nil }
         } catch {
+            hasUpkeep = true
             refused(error)
         }
+    }
+
+    private func noteSizes() {
+        guard let sizes = try? database.sizes() else { return }
+        outbox.update { $0.databaseBytes = sizes.file + sizes.writeAheadLog }
     }
 
     // MARK: Backup

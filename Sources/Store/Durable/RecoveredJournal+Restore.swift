@@ -30,6 +30,19 @@ extension RecoveredJournal {
         // Both lists are ordered by number and walked in step, since a search per row would cost
         // more than the row.
         var rest = known[...]
+        var failure: StoreFailure?
+        // Rows that were removed ahead are not in the sums any more, so what is left is counted.
+        let isAhead = database.removedAhead > database.progress.appliedSegment
+        let count: Count? =
+            isAhead
+            ? { session, positions in
+                do throws(StoreFailure) {
+                    return try database.waiting(of: session, in: positions)
+                } catch {
+                    failure = error
+                    return (0, 0)
+                }
+            } : nil
         try database.forEachSession { stored in
             while let first = rest.first, overlay.sessions[first].number < stored.number {
                 rest.removeFirst()
@@ -39,8 +52,10 @@ extension RecoveredJournal {
                 return
             }
             let change = overlay.change(at: index)
-            if !change.isRemoved { visitor.visit(updated(stored, change, sums[Int(index)])) }
+            guard !change.isRemoved else { return }
+            visitor.visit(updated(stored, change, sums[Int(index)], count))
         }
+        if let failure { throw failure }
         // Session numbers rise, so these follow all sessions of the database.
         for index in known {
             let change = overlay.change(at: index)
@@ -54,26 +69,39 @@ extension RecoveredJournal {
                         isAttached: false, detachedSinceMs: 0, horizon: 0, end: 0,
                         waitingMessages: 0, waitingBytes: 0, holdsShared: false,
                         hasEnded: false)
-                    visitor.visit(updated(stored, change, sums[Int(index)]))
+                    visitor.visit(updated(stored, change, sums[Int(index)], nil))
                 }
             }
         }
     }
 
+    /// Counts a session's rows in a range of positions.
+    private typealias Count = (UInt64, ClosedRange<UInt64>) -> (messages: Int, bytes: Int)
+
     /// A session's row as it will be when the database has the journal's changes.
     private borrowing func updated(
         _ stored: StoredSession, _ change: JournalOverlay.SessionChange,
-        _ waiting: JournalOverlay.QueueSums
+        _ waiting: JournalOverlay.QueueSums, _ count: Count?
     ) -> StoredSession {
         // Acknowledged positions below `end` are still rows of the database. A start reads no
         // queue, so each of them counts with the average size.
         var finished: UInt64 = 0
+        var finishedBytes = 0
         for range in overlay.finished(of: stored.number) where range.lowerBound < stored.end {
-            finished += min(range.upperBound, stored.end - 1) - range.lowerBound + 1
+            let positions = range.lowerBound...min(range.upperBound, stored.end - 1)
+            if let found = count?(stored.number, positions) {
+                finished += UInt64(found.messages)
+                finishedBytes += found.bytes
+            } else {
+                finished += positions.upperBound - positions.lowerBound + 1
+            }
         }
         let rows = stored.waitingMessages
         let left = max(0, rows - Int(clamping: finished))
-        let leftBytes = rows == 0 ? 0 : stored.waitingBytes / rows * left
+        let leftBytes =
+            count != nil
+            ? max(0, stored.waitingBytes - finishedBytes)
+            : rows == 0 ? 0 : stored.waitingBytes / rows * left
         return StoredSession(
             number: stored.number, clientID: stored.clientID,
             userName: stored.userName, isAttached: change.isAttached ?? stored.isAttached,

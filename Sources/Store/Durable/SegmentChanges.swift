@@ -172,6 +172,8 @@ public struct SegmentChanges: Sendable {
     public var lastSession: UInt64 = 0
     /// The highest message number that has been assigned.
     public var lastMessage: UInt64 = 0
+    /// Number of sessions that the segment changes.
+    public var sessionCount = 0
     /// Removed sessions of earlier segments. Everything that belongs to them is removed as well,
     /// before all other changes.
     public var removedSessions: [UInt64] = []

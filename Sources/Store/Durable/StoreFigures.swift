@@ -8,12 +8,15 @@ public struct StoreFigures: Sendable {
     /// The reason why full segments cannot be moved to the database at present; `nil` while they
     /// can.
     public var moverFailure: StoreFailure?
-    /// True when the file system has less free space than the reserve.
+    /// True when the file system has no room for new messages beside the reserve and what the
+    /// broker itself needs.
     public var isBelowReserve = false
     /// True when so many segments wait for the database that no new messages are taken.
     public var isCongested = false
     /// Free bytes of the file system at the last check.
     public var freeBytes: UInt64 = 0
+    /// Bytes that the reserve and the broker's own work need before new messages are taken.
+    public var neededBytes: UInt64 = 0
     /// Number of frames that were made durable.
     public var commits: UInt64 = 0
     /// Bytes of those frames.
@@ -74,8 +77,11 @@ public struct StoreFigures: Sendable {
                 + "acknowledgements wait. Check the disk and the kernel's log."
         }
         if isBelowReserve {
-            return "The disk is nearly full (\(freeBytes / 1_048_576) MiB free): new messages wait "
-                + "until there is room. Free space on the file system of the data directory."
+            return "The disk is nearly full (\(freeBytes / 1_048_576) MiB free, and "
+                + "\((neededBytes + 1_048_575) / 1_048_576) MiB are the reserve and what the "
+                + "broker needs for itself): new messages wait until there is room. Free space on "
+                + "the file system of the data directory, or let clients fetch their messages, or "
+                + "drop some."
         }
         if let moverFailure {
             return "The journal cannot be moved to the database: \(moverFailure)"

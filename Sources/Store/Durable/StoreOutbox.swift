@@ -22,6 +22,11 @@ final class StoreOutbox: Sendable {
     private let hasCompletions = Atomic<Bool>(false)
     private let hasSlices = Atomic<Bool>(false)
     private let accepts = Atomic<Bool>(true)
+    /// The growth of all that was submitted, in bytes; only the submitting thread changes it.
+    private let submitted = Atomic<Int>(0)
+    /// The growth up to which may be submitted.
+    private let granted = Atomic<Int>(.max)
+    private let tight = Atomic<Bool>(false)
     /// Time at which the current commit began, by the monotonic clock; 0 without one.
     private let commitBeganMicroseconds = Atomic<UInt64>(0)
     private let wake: @Sendable () -> Void
@@ -29,6 +34,18 @@ final class StoreOutbox: Sendable {
     init(wake: @escaping @Sendable () -> Void) { self.wake = wake }
 
     var isAccepting: Bool { accepts.load(ordering: .relaxed) }
+
+    /// The growth that may still be submitted, in bytes; negative when more was.
+    var room: Int {
+        granted.load(ordering: .sequentiallyConsistent)
+            - submitted.load(ordering: .sequentiallyConsistent)
+    }
+
+    /// True while the store's files have to be as small as they can be.
+    var isTight: Bool {
+        get { tight.load(ordering: .relaxed) }
+        set { tight.store(newValue, ordering: .relaxed) }
+    }
 
     var figures: StoreFigures {
         var figures = state.withLock { $0.figures }
@@ -50,6 +67,14 @@ final class StoreOutbox: Sendable {
             return noteAcceptance(state.figures)
         }
         if mayGoOn { wake() }
+    }
+
+    /// Allows to submit up to this much growth in all. Wakes the submitter if it had no room before
+    /// and has some now.
+    func grant(through growth: Int) {
+        let former = granted.exchange(growth, ordering: .sequentiallyConsistent)
+        let taken = submitted.load(ordering: .sequentiallyConsistent)
+        if taken > former, taken <= growth { wake() }
     }
 
     func commitBegins(atMicroseconds now: UInt64) {
@@ -101,6 +126,11 @@ final class StoreOutbox: Sendable {
     }
 
     // MARK: For the thread that submits
+
+    /// Notes the growth of a batch; returns that of all batches up to it.
+    func submit(growth: Int) -> Int {
+        submitted.add(growth, ordering: .sequentiallyConsistent).newValue
+    }
 
     func takeCompletions(_ tickets: inout [ClosedRange<UInt64>]) {
         guard hasCompletions.load(ordering: .acquiring) else { return }

@@ -37,9 +37,10 @@ extension Journal {
             dropEmptySegments()
             return report
         }
-        let capacity = capacity(upTo: Self.end(ofFrames: frames.lazy.map(\.payload.count)))
+        let end = Self.end(ofFrames: frames.lazy.map(\.payload.count))
         var offsets: [UInt32] = []
-        try begin(in: takeFile(capacity: capacity)) { (segment) throws(StoreFailure) in
+        try begin(in: takeFile(capacity: capacity(upTo: end), upTo: end)) {
+            (segment) throws(StoreFailure) in
             for frame in frames {
                 let failure = frame.payload.withUnsafeBytes {
                     segment.write([$0], payloadCount: $0.count)

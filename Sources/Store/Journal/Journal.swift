@@ -111,6 +111,23 @@ public struct Journal: ~Copyable, Sendable {
             + freeFiles.reduce(0) { $0 + $1.capacity }
     }
 
+    /// Number of files that wait to be used.
+    public var freeFileCount: Int { freeFiles.count }
+
+    /// Bytes of the active segment, up to the end of its last frame.
+    var activeBytes: Int { isActive ? segments.last?.end ?? 0 : 0 }
+
+    /// Bytes of files that will have to be made when `waiting` bytes of records are written too: none
+    /// while a file waits for that, and else as many as the active segment has taken already, and a
+    /// small file, with which a start makes do.
+    func missingBytes(beside waiting: Int) -> Int {
+        let active = activeBytes
+        let room = freeFiles.reduce(0) { $0 + $1.capacity }
+        // The next start may have to write frames again that are longer than a segment.
+        let restart = active > options.segmentBytes ? active : 0
+        return max(0, active + waiting + smallCapacity - room) + restart
+    }
+
     /// True if another segment can be begun without more files than the options allow.
     public var hasFreeSegment: Bool { !freeFiles.isEmpty || fileCount < options.segmentCount }
 
@@ -197,15 +214,31 @@ public struct Journal: ~Copyable, Sendable {
     public mutating func beginSegment(payloadBytes: Int = 1) throws(StoreFailure) {
         precondition(isReplayed, "segment begun before the replay")
         try sync()
-        let file = try takeFile(
-            capacity: capacity(upTo: Self.end(ofFrames: CollectionOfOne(payloadBytes))))
-        try begin(in: file)
+        let end = Self.end(ofFrames: CollectionOfOne(payloadBytes))
+        try begin(in: takeFile(capacity: capacity(upTo: end), upTo: end))
     }
 
-    /// Takes a free file or creates one.
-    mutating func takeFile(capacity: Int) throws(StoreFailure) -> SegmentFile {
+    /// Takes a free file or creates one. On a disk without room for a whole segment, a smaller file
+    /// does as well, as long as the frames up to offset `end` fit.
+    mutating func takeFile(capacity: Int, upTo end: Int) throws(StoreFailure) -> SegmentFile {
         if capacity == options.segmentBytes, let file = freeFiles.popLast() { return file }
-        return try makeFile(capacity: capacity)
+        do throws(StoreFailure) {
+            return try makeFile(capacity: capacity)
+        } catch {
+            let least = max(
+                smallCapacity, SegmentFormat.roundedUp(end, to: SegmentFormat.blockSize))
+            guard error.kind == .outOfSpace, least < capacity,
+                let file = try? makeFile(capacity: least)
+            else { throw error }
+            return file
+        }
+    }
+
+    /// Size of the file of a segment on a disk that is full.
+    private var smallCapacity: Int {
+        max(
+            SegmentFormat.roundedUp(options.segmentBytes / 16, to: SegmentFormat.blockSize),
+            4 * SegmentFormat.blockSize)
     }
 
     /// Size of a file for a segment whose frames end at offset `end`.
@@ -319,6 +352,13 @@ public struct Journal: ~Copyable, Sendable {
         precondition(hasPendingSpare, "spare segment that nobody asked for")
         hasPendingSpare = false
         if let file { freeFiles.append(file) }
+    }
+
+    /// Deletes free files beyond so many, so that others may have their space.
+    mutating func keepFreeFiles(atMost count: Int) {
+        while freeFiles.count > count, let file = freeFiles.popLast() {
+            SegmentFile.remove(file.path)
+        }
     }
 
     private var fileCount: Int { segments.count + freeFiles.count + (hasPendingSpare ? 1 : 0) }

@@ -14,6 +14,8 @@ public struct WriteBatch: ~Copyable {
     /// Number of groups in this batch.
     public private(set) var groupCount = 0
     private var hasOpenGroup = false
+    /// Bytes of large payloads, and by how much the database grows by them.
+    private var large = (bytes: 0, growth: 0)
 
     public init(isRecording: Bool, lastTicket: UInt64 = 0) {
         self.isRecording = isRecording
@@ -45,11 +47,15 @@ public struct WriteBatch: ~Copyable {
     /// Bytes of the records so far; 0 when `isRecording` is false.
     public var byteCount: Int { bytes.count }
 
+    /// By how many bytes the database grows at most when it has these records.
+    public var growth: Int { DatabaseGrowth.records(bytes.count - large.bytes) + large.growth }
+
     /// Takes the bytes out and clears the batch, which continues in the given buffer.
     public mutating func takeBytes(leaving buffer: consuming [UInt8]) -> [UInt8] {
         buffer.removeAll(keepingCapacity: true)
         swap(&bytes, &buffer)
         groupCount = 0
+        large = (0, 0)
         return buffer
     }
 
@@ -57,6 +63,7 @@ public struct WriteBatch: ~Copyable {
     public mutating func clear() {
         bytes.removeAll(keepingCapacity: bytes.count <= 4 * 1_024 * 1_024)
         groupCount = 0
+        large = (0, 0)
     }
 
     // MARK: Records
@@ -119,6 +126,9 @@ public struct WriteBatch: ~Copyable {
         bytes.append(retain ? 1 : 0)
         put(topic)
         put(payload)
+        guard payload.count >= DatabaseGrowth.smallestLarge else { return }
+        large.bytes += payload.count
+        large.growth += DatabaseGrowth.largePayload(payload.count)
     }
 
     /// Bytes between the end of a message's payload and its identifier: the kind, the number and
