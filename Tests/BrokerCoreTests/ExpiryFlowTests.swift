@@ -41,7 +41,8 @@ struct ExpiryFlowTests {
 
     /// The states of a message's receivers, with their reasons.
     private func states(_ id: String, _ link: ShardLink) -> [String] {
-        link.shard.receipt(of: OwnedName(Array(id.utf8), of: .unknown))?.receivers?.map { receiver in
+        let name = OwnedName(Array(id.utf8), of: .unknown)
+        return link.shard.receipt(of: name)?.receivers?.map { receiver in
             receiver.state.rawValue + (receiver.reason.map { " \($0)" } ?? "")
         } ?? ["unknown"]
     }
@@ -428,7 +429,7 @@ struct ExpiryFlowTests {
         // No turn comes in time, as when the broker is down.
         for _ in 0..<3 { link.advance(milliseconds: 60_000) }
         link.commitAll()
-        #expect(link.shard.scheduledMessage(OwnedName([0x73], of: .unknown)) == nil)
+        #expect(link.shard.scheduledMessage(OwnedName(Array("s".utf8), of: .unknown)) == nil)
         #expect(states("s", link) == [isFollowed ? "expired" : "unknown"])
         #expect(link.shard.figures.scheduledExpired == 1)
         #expect(link.shard.figures.scheduledFired == 0)
