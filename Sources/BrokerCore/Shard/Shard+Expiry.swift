@@ -9,7 +9,7 @@ import Structures
 ///
 /// What was sent and not acknowledged stays, since its receiver may have it [MQTT-4.4.0-1].
 extension Shard {
-    /// Entries that are looked at in a turn, some 0.5 ms.
+    /// Entries that are looked at in a turn.
     private static var sweptPerTurn: Int { 512 }
     /// Entries that are looked at to make room for one message.
     private static var sweptForRoom: Int { 4_096 }
