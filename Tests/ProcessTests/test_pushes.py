@@ -67,8 +67,8 @@ def await_status(
     return eventually(probe, what, within=2 * PATIENCE)
 
 
-def done(api: AdminAPI, push_id: str) -> dict[str, Any]:
-    found = await_status(api, push_id, lambda one: one["state"] == "done", "the end of the push")
+def done(api: AdminAPI, push_id: str, state: str = "done") -> dict[str, Any]:
+    found = await_status(api, push_id, lambda one: one["state"] == state, "the end of the push")
     assert found["reached"] == sum(
         found[count] for count in ("online", "queued", "dropped", "without_session", "denied"))
     return found
@@ -276,7 +276,7 @@ def test_a_push_ends_when_its_message_expires(hermesd: Start) -> None:
     for client in clients:
         session(broker, client)
     push_id = sent(api, {"clients": clients}, message={"expires_in_s": 1}, spread_s=60)
-    found = done(api, push_id)
+    found = done(api, push_id, "expired")
     assert found["matched"] == 20 and found["reached"] < 20, found
 
 

@@ -573,7 +573,7 @@ def test_a_first_start_on_a_full_disk_says_so(hermesd, volume):
     data = disk / "data"
     filler = disk / "filler"
     # Room for no database; for no journal.
-    for room, place in ((32, "hermes.sqlite"), (4_096, "journal-1.segment")):
+    for room, place in ((32, "hermes.sqlite"), (768, "journal-1.segment")):
         filler.write_bytes(bytes(96 * MEBI - room * 1_024 - used(data)))
         broker = Hermesd(Settings(), data=data)
         try:

@@ -209,9 +209,9 @@ extension Shard {
                         ? "has \(sessions[session].outbound.waiting) messages waiting"
                         : "gets it"
             } else if qos == .atMostOnce {
-                "is away and loses it"
+                "is offline and loses it"
             } else {
-                "is away: kept, \(sessions[session].outbound.waiting) waiting"
+                "is offline: kept, \(sessions[session].outbound.waiting) waiting"
             }
         let name = group.map {
             String(decoding: subscriptions.filter(of: $0).array, as: UTF8.self)
