@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import random
+import re
 import socket
 import ssl
 import struct
@@ -211,10 +212,15 @@ def test_a_ticket_that_is_forged_makes_a_full_handshake(
     assert handshake("-sess_out", str(path)) == "New"
     session = base64.b64decode("".join(path.read_text().split("\n")[1:-2]))
     # [10] of the session's ASN.1 is the ticket: key name, nonce, contents, authentication.
-    at = session.index(b"\xaa\x81") if b"\xaa\x81" in session else session.index(b"\xaa\x82")
-    header = {0x81: 6, 0x82: 8}[session[at + 1]]
-    length = int.from_bytes(session[at + header - (header - 4) // 2:at + header])
-    assert length > 100, "the ticket was not found"
+    # Random bytes before it may look like its tag, so the length has to be a ticket's, too.
+    found = []
+    for match in re.finditer(rb"\xaa[\x81\x82]", session):
+        header = {0x81: 6, 0x82: 8}[session[match.start() + 1]]
+        size = int.from_bytes(session[match.start() + header - (header - 4) // 2:match.start() + header])
+        if 100 < size <= len(session) - match.start() - header:
+            found.append((match.start(), header, size))
+    assert found, "the ticket was not found"
+    at, header, length = found[0]
     for place in (0, 16, 32, length // 2, length - 1):
         forged = bytearray(session)
         forged[at + header + place] ^= 1
