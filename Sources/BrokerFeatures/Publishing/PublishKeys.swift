@@ -47,6 +47,8 @@ struct PublishKeys: ~Copyable {
     private var shares: [UInt32: Share] = [:]
     /// The owner whose oldest bucket is being dropped.
     private var dropping: UInt32?
+    /// The hour of the last turn that found no key too old; a new one never is.
+    private var checkedHour: UInt64?
     /// The highest number of a bucket so far; they only rise, also when the clock is set back.
     private var lastBucket: UInt64 = 0
     /// Keys that were dropped before their time.
@@ -107,7 +109,8 @@ struct PublishKeys: ~Copyable {
     mutating func drop(limit: Int, at now: Int64) -> UInt64? {
         var begun: UInt64?
         if dropping == nil {
-            guard let owner = ownerToDrop(limit: limit, at: now),
+            guard count > limit || checkedHour != Self.hour(at: now),
+                let owner = ownerToDrop(limit: limit, at: now),
                 let oldest = shares[owner]?.buckets[0]
             else { return nil }
             if !Self.isExpired(oldest, at: now) { droppedEarly += UInt64(oldest.count) }
@@ -123,10 +126,11 @@ struct PublishKeys: ~Copyable {
 
     /// The owner whose oldest bucket goes next: one whose keys are too old, or above the limit the
     /// one with the most keys.
-    private func ownerToDrop(limit: Int, at now: Int64) -> UInt32? {
+    private mutating func ownerToDrop(limit: Int, at now: Int64) -> UInt32? {
         if let expired = shares.first(where: { Self.isExpired($0.value.buckets[0], at: now) }) {
             return expired.key
         }
+        checkedHour = Self.hour(at: now)
         return count > limit ? shares.max { $0.value.count < $1.value.count }?.key : nil
     }
 
