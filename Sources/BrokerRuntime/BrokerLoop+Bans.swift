@@ -14,6 +14,11 @@ extension BrokerLoop {
         else { return nil }
         shard.countBanned(.address)
         notices.logBannedAddress(ban, peer, now: shard.now)
+        if tracer.isActive {
+            tracer.event(
+                "connection closed at once: its address is banned (\(ban.id.text))", from: peer,
+                atMs: shard.wallClockMs)
+        }
         return ban
     }
 

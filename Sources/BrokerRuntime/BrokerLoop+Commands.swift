@@ -19,6 +19,8 @@ extension BrokerLoop {
         case .removeRetained(let topic, let reply): shard.removeRetained(topic, reply: reply)
         case .client(let clientID, let reply):
             reply(.success(shard.client(clientID) { reactor.address(of: $0) }))
+        case .readRight(let clientID, let topic, let reply):
+            reply(.success(shard.readRight(of: clientID, topic: topic)))
         case .history(let clientID, let reply):
             reply(.success(history(of: clientID)))
         case .troubles(let kind, let limit, let reply):

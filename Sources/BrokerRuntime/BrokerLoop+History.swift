@@ -1,4 +1,5 @@
 import Addresses
+import Authorization
 import BrokerAPI
 import BrokerCore
 import BrokerFeatures
@@ -44,14 +45,23 @@ extension BrokerLoop {
         case .dropping(let client, let reason, let message, let count):
             remember(
                 client, .lostMessages, reason: reason.name, topic: message?.topic, count: count)
+        case .willPublished(let client, let will):
+            tracer.event(
+                "its will is published on \(String(decoding: will.topic, as: UTF8.self))",
+                client: client, atMs: shard.wallClockMs)
         case .subscriptionRefused(let client, let limit):
             remember(client, .filterRefused, reason: limit.name)
         case .access(let report):
             guard let refusal = report.event.refusal else { return }
+            let isByLogin = report.line == AccessVerdict.loginLine
             remember(
-                report.clientID, .denied, reason: refusal.name, topic: report.topic)
-        case .sessionExpired(let client):
-            remember(client, .expired, reason: "session_expiry")
+                report.clientID, .denied, reason: refusal.name, topic: report.topic,
+                detail: isByLogin ? "its login does not allow it" : nil)
+        case .sessionEnded(let client, let end, let lost):
+            if lost > 0 {
+                remember(client, .lostMessages, reason: "session_ended", count: lost)
+            }
+            remember(client, end == .expired ? .expired : .sessionEnded, reason: end.name)
         case .deviceGone(let client, let reason):
             remember(client, .deviceGone, reason: reason)
         case .deviceSetAside(let client, let reason):
@@ -171,6 +181,7 @@ extension BrokerLoop {
         case .filterRefused: "filter refused at a limit: \(reason)"
         case .denied: "denied by the access rules: \(reason)"
         case .expired: "session expired"
+        case .sessionEnded: "session ended: \(reason)"
         case .deviceGone: "device gone, says its push service: \(reason)"
         case .deviceSetAside: "device set aside, since its push service refuses it: \(reason)"
         case .flapping: "comes and goes: \(reason)"

@@ -107,8 +107,13 @@ struct NoticeLog {
         case .droppingOfOthers(let count):
             logger.warning(
                 "Messages of further clients dropped", metadata: [LogKeys.count: "\(count)"])
-        case .sessionExpired(let identifier):
-            logger.debug("Session expired", metadata: [LogKeys.client: Self.text(identifier)])
+        case .willPublished(let identifier, let will):
+            logger.debug(
+                "Will published",
+                metadata: [
+                    LogKeys.client: Self.text(identifier), LogKeys.topic: Self.text(will.topic),
+                ])
+        case .sessionEnded(let identifier, let end, let lost): log(end, of: identifier, lost, now)
         case .subscriptionRefused(let identifier, let limit):
             write(
                 .notice, "Subscription refused at a limit", now,
@@ -167,6 +172,22 @@ struct NoticeLog {
                         Self.settings(.maxUnacknowledgedPublishes, .maxUnacknowledgedBytes),
                 ])
         }
+    }
+
+    /// A persistent session ended, with so many messages that nobody gets.
+    private mutating func log(
+        _ end: SessionEnd, of client: [UInt8], _ lost: UInt64, _ now: MonotonicTime
+    ) {
+        var metadata: Logger.Metadata = [
+            LogKeys.client: Self.text(client), LogKeys.reason: "\(end.name)",
+        ]
+        guard lost > 0 else {
+            logger.debug("Session ended", metadata: metadata)
+            return
+        }
+        metadata[LogKeys.count] = "\(lost)"
+        if end == .expired { metadata[LogKeys.setting] = Self.settings(.sessionExpiry) }
+        write(.warning, "Session ended with messages that nobody got", of: end.name, now, metadata)
     }
 
     private mutating func logDeviceRefused(

@@ -4,7 +4,8 @@
 
 import { forgetTail, showListeners, showShed, tailClientID } from "/ui/tail.js";
 import {
-  byID, bytes, clockTime, linkTo, microseconds, printable, put, rate, setText, show, span, visible,
+  byID, bytes, clockTime, linkTo, microseconds, named, printable, put, rate, setText, show, span,
+  visible,
   whole,
 } from "/ui/text.js";
 
@@ -151,6 +152,8 @@ async function follow() {
     try {
       const signal = AbortSignal.any([own.signal, live.attempt.signal]);
       const response = await call("GET", "/v1/events", signal);
+      show(byID("disconnect"), (response.headers.get("Hermes-Scopes") ?? "").split(",")
+        .includes("admin"));
       for await (const [name, data] of events(response.body)) {
         live.heardAt = Date.now();
         const value = JSON.parse(data);
@@ -420,18 +423,18 @@ function showList(clients) {
   const sought = byID("prefix").value;
   show(byID("unknown"), count === 0 && sought !== "");
   byID("unknown-link").href = linkTo(sought);
-  put("unknown-link", `What is known of ${visible(sought)}`);
+  put("unknown-link", `What is known of ${named(sought)}`);
   show(byID("more"), list.hasMore && list.limit < mostListed);
   fill(byID("list"), clients.map((client) => ({
     key: client.client_id,
     cells: [
-      { text: visible(client.client_id), link: linkTo(client.client_id) },
+      { text: named(client.client_id), link: linkTo(client.client_id) },
       {
         text: `${client.connected ? "connected" : "offline"} ${age(client.since_ms)}`,
         kind: client.connected ? "short state-on" : "short state-off",
       },
       number(client.queued), number(client.in_flight), number(client.subscriptions),
-      visible(client.user_name ?? "–"),
+      named(client.user_name ?? "–"),
       short(client.address ?? "–"),
     ],
   })));
@@ -497,7 +500,7 @@ function select() {
   shown = clientID;
   show(byID("client"), clientID !== null);
   if (clientID === null) return;
-  put("client-id", visible(clientID));
+  put("client-id", named(clientID));
   put("client-result", "");
   show(byID("client-known"), false);
   byID("disconnect").disabled = true;
@@ -540,7 +543,7 @@ function showClient(detail, explanation) {
   const subscriptions = detail?.subscription_list ?? [];
   show(byID("no-subscriptions"), subscriptions.length === 0);
   fill(byID("subscriptions"), subscriptions.map(({ filter, qos }) => (
-    { key: filter, cells: [visible(filter), short(String(qos))] })));
+    { key: filter, cells: [named(filter), short(String(qos))] })));
   showFacts(detail);
   show(byID("no-events"), explanation.events.length === 0);
   fill(byID("events"), explanation.events.map((event, index) => ({
@@ -548,7 +551,7 @@ function showClient(detail, explanation) {
     cells: [
       short(`${age(event.last_ms)} ago`), short(event.kind.replaceAll("_", " ")),
       short(visible(event.reason)), number(event.count), short(event.address ?? "–"),
-      visible(event.user_name ?? "–"), visible(event.topic ?? "–"),
+      named(event.user_name ?? "–"), named(event.topic ?? "–"),
     ],
   })));
 }
@@ -571,7 +574,7 @@ function factsOf(client) {
   const facts = [
     [client.connected ? "Connected for" : "Offline for", age(client.since_ms)],
     ["Address", client.address ?? "–"],
-    ["User", visible(client.user_name ?? "–")],
+    ["User", named(client.user_name ?? "–")],
     ["Protocol", `MQTT ${client.protocol}`],
     ["Clean session", client.clean_session ? "yes" : "no"],
     ["Keep alive", client.keep_alive_s === 0 ? "none" : `${client.keep_alive_s} s`],
@@ -583,7 +586,7 @@ function factsOf(client) {
     ["Unsent bytes", bytes(client.unsent_bytes)],
     ["Session's size", bytes(client.session_bytes)],
   ];
-  if (client.will_topic) facts.push(["Will", visible(client.will_topic)]);
+  if (client.will_topic) facts.push(["Will", named(client.will_topic)]);
   for (const [name, count] of Object.entries(client.dropped)) {
     if (count > 0) facts.push([`Lost: ${visible(name)}`, whole.format(count)]);
   }
@@ -667,7 +670,7 @@ byID("more").addEventListener("click", () => {
 window.addEventListener("hashchange", select);
 byID("disconnect").addEventListener("click", () => {
   byID("confirm").dataset.clientID = shown;
-  put("confirm-id", visible(shown));
+  put("confirm-id", named(shown));
   byID("confirm").showModal();
 });
 byID("confirm-no").addEventListener("click", () => byID("confirm").close());

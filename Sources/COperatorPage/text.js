@@ -24,6 +24,17 @@ export function visible(text) {
 /** The same for text that the broker has escaped already: backslashes stay single. */
 export const printable = (text) => text.split("\\").map(visible).join("\\");
 
+/**
+ * A name that somebody chose, escaped so that two names which differ look different: blanks at its
+ * ends and beside one another are drawn, and other white space is written as its code.
+ */
+export function named(text) {
+  return visible(text)
+    .replace(/(?! )[\p{Zs}\u2423]/gu, (character) => (
+      `\\u{${character.codePointAt(0).toString(16).toUpperCase()}}`))
+    .replace(/^ +| +$| {2,}/g, (blanks) => "\u2423".repeat(blanks.length));
+}
+
 /** A rate: one decimal below 10, whole above. */
 export function rate(value) {
   return value < 10 && value > 0 ? tenths.format(value) : whole.format(Math.round(value));

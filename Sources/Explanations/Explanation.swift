@@ -10,6 +10,9 @@ package struct Explanation {
     let history: ClientHistory
     /// A topic that the operator asks about; `nil` for none.
     let topic: String?
+    /// Whether the client may get messages of the topic; `nil` if it was not asked, or without a
+    /// session.
+    let readRight: ReadRight?
     /// Why no notification reaches the client's device now; `nil` while they are sent.
     let wakeObstacle: String?
     /// UNIX time in milliseconds.
@@ -17,12 +20,13 @@ package struct Explanation {
 
     package init(
         clientID: String, detail: ClientDetail?, history: ClientHistory, topic: String?,
-        wakeObstacle: String? = nil, now: Int64
+        readRight: ReadRight? = nil, wakeObstacle: String? = nil, now: Int64
     ) {
         self.clientID = clientID
         self.detail = detail
         self.history = history
         self.topic = topic
+        self.readRight = readRight
         self.wakeObstacle = wakeObstacle
         self.now = now
     }
@@ -49,13 +53,24 @@ package struct Explanation {
         var lines = bans + ["It has no session, so nothing is kept for it and nothing reaches it."]
         let last =
             history.events.first { $0.kind != .deviceGone && $0.kind != .deviceSetAside } ?? newest
-        if last.kind == .disconnected {
+        switch last.kind {
+        case .disconnected:
             lines.append(
                 "Its session was clean, and ended with its connection \(ago(last.lastMs)).")
-        } else if last.kind == .expired {
+        case .expired:
+            lines.append("Its session expired \(ago(last.lastMs)) (limits.session_expiry).")
+        case .sessionEnded where last.reason == "clean_session":
             lines.append(
-                "Its session expired \(ago(last.lastMs)) (limits.session_expiry), and what waited "
-                    + "for it was dropped.")
+                "It connected \(ago(last.lastMs)) with a clean session, which removed the one that "
+                    + "had kept its subscriptions and messages; that clean one is gone too.")
+        case .sessionEnded:
+            lines.append("An operator ended its session \(ago(last.lastMs)).")
+        default: break
+        }
+        if let event = self.last(.lostMessages, "session_ended") {
+            lines.append(
+                "\(event.count) of its messages ended with its session \(ago(event.lastMs)): it had "
+                    + "not acknowledged them.")
         }
         return lines + refusals
     }
@@ -157,7 +172,7 @@ package struct Explanation {
         }
         let matching = filters.filter { FilterMatch.matches(filter: $0.filter, topic: topic) }
         guard let best = matching.max(by: { $0.qos < $1.qos }) else {
-            return ["None of its subscriptions (\(filters.count)) matches \(topic)."]
+            return ["None of its subscriptions (\(filters.count)) matches \(topic)."] + denial
         }
         var lines = ["Its subscription \(best.filter) (QoS \(best.qos)) matches \(topic)."]
         if best.qos == 0 {
@@ -167,7 +182,24 @@ package struct Explanation {
         if best.filter.begins(with: "$share/") {
             lines.append("The subscription is shared: another member may have got the message.")
         }
-        return lines
+        return lines + denial
+    }
+
+    /// Who denies the client the topic that the operator asks about.
+    private var denial: [String] {
+        guard let topic, let readRight, !readRight.isAllowed else { return [] }
+        switch readRight.source {
+        case .nothing: return []
+        case .rule(line: 0):
+            return ["It may not read \(topic): no access rule allows it (acl_file)."]
+        case .rule(let line):
+            return ["It may not read \(topic): line \(line) of the access rules denies it."]
+        case .login:
+            return [
+                "It may not read \(topic): its login does not allow it (the claims of its token, or "
+                    + "the answer of the login service)."
+            ]
+        }
     }
 
     private func queue(_ detail: ClientDetail) -> [String] {
@@ -248,13 +280,15 @@ package struct Explanation {
                 return "A subscription was refused\(times) \(ago(event.lastMs)) at the limit "
                     + "\(event.reason)."
             case .denied:
-                return "It may not \(Self.words(ofDenial: event.reason))\(topic): the access rules "
-                    + "denied it\(times) \(ago(event.lastMs))."
+                let denial = event.detail.map { "\($0): denied" } ?? "the access rules denied it"
+                return "It may not \(Self.words(ofDenial: event.reason))\(topic): "
+                    + "\(denial)\(times) \(ago(event.lastMs))."
             case .deviceGone:
                 return "Its push service said \(ago(event.lastMs)) that its device is gone "
                     + "(\(event.reason)), which was forgotten until it registers again."
             // The device itself says so while it is set aside.
-            case .connected, .disconnected, .lostMessages, .expired, .deviceSetAside, .flapping:
+            case .connected, .disconnected, .lostMessages, .expired, .sessionEnded, .deviceSetAside,
+                .flapping:
                 return nil
             }
         }

@@ -36,8 +36,9 @@ struct BanRouteTests {
             let list = try server.request("GET", "/v1/bans").json(BanList.self)
             #expect(list.bans.map(\.address) == [nil, "192.0.2.0/24"] && list.next == nil)
             let page = try server.request("GET", "/v1/bans?limit=1").json(BanList.self)
-            #expect(page.bans.count == 1 && page.next == "1")
-            let rest = try server.request("GET", "/v1/bans?cursor=1").json(BanList.self)
+            #expect(page.bans.count == 1)
+            let next = try #require(page.next)
+            let rest = try server.request("GET", "/v1/bans?cursor=\(next)").json(BanList.self)
             #expect(rest.bans == [list.bans[1]] && rest.next == nil)
 
             let target = "/v1/bans/\(created.ban.id)"

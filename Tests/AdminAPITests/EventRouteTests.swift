@@ -57,6 +57,13 @@ struct EventRouteTests {
         }
     }
 
+    @Test("the stream says what its caller's token may do")
+    func scopes() async throws {
+        try await TestServer.run { server in
+            #expect(try Viewer(server).head["Hermes-Scopes"] == "admin")
+        }
+    }
+
     @Test("snapshots follow one another as server-sent events, in the form that is documented")
     func stream() async throws {
         let document = try OpenAPIModel(OpenAPIDocument.text(version: "1"))

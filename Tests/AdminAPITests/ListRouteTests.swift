@@ -17,8 +17,10 @@ struct ListRouteTests {
             let first = try server.request("GET", "/v1/subscriptions?limit=2")
             #expect(
                 try first.json(SubscriptionPage.self)
-                    == SubscriptionPage(subscriptions: Array(all.prefix(2)), next: "2"))
-            let second = try server.request("GET", "/v1/subscriptions?limit=2&cursor=2")
+                    == SubscriptionPage(
+                        subscriptions: Array(all.prefix(2)), next: PlaceCursor(2 as UInt64).text))
+            let cursor = PlaceCursor(2 as UInt64).text
+            let second = try server.request("GET", "/v1/subscriptions?limit=2&cursor=\(cursor)")
             #expect(
                 try second.json(SubscriptionPage.self)
                     == SubscriptionPage(subscriptions: [all[2]], next: nil))
@@ -79,7 +81,14 @@ struct ListRouteTests {
             ("GET", "/v1/receivers?topic=a%2F%23", "topic"),
             ("GET", "/v1/receivers?topic=a&qos=3", "qos"),
             ("GET", "/v1/subscriptions?client_id=", "client_id"),
-            ("GET", "/v1/subscriptions?cursor=4611686018427387905", "cursor"),
+            ("GET", "/v1/subscriptions?cursor=2", "cursor"),
+            ("GET", "/v1/subscriptions?cursor=-1-\(BrokerRun.name)", "cursor"),
+            ("GET", "/v1/scheduled?cursor=4294967296-\(BrokerRun.name)", "cursor"),
+            ("GET", "/v1/scheduled?cursor=7-0badc0de0", "cursor"),
+            ("GET", "/v1/tags?cursor=7", "cursor"),
+            ("GET", "/v1/tags/a/clients?cursor=", "cursor"),
+            ("GET", "/v1/devices?cursor=7-", "cursor"),
+            ("GET", "/v1/arrivals?cursor=-\(BrokerRun.name)", "cursor"),
         ])
     func wrong(method: String, target: String, field: String) async throws {
         try await TestServer.run { server in

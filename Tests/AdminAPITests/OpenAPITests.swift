@@ -179,7 +179,7 @@ struct OpenAPITests {
         let clients = try #require(
             document.operations.first { $0.path == "/v1/clients" && $0.method == "GET" })
         let cursor = clients.parameters(in: "query").first { $0["name"]?.text == "cursor" }
-        #expect(cursor?["schema"]?["maxLength"]?.integer == 2 * ListCursor.maximumKeyBytes)
+        #expect(cursor?["schema"]?["maxLength"]?.integer == ListCursor.maximumTextBytes)
 
         try await TestServer.run { server in
             for (target, schema, known) in [

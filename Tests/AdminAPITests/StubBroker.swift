@@ -200,6 +200,7 @@ final class StubBroker: BrokerControl {
             reply(.success(state.withLock { $0.retained.removeValue(forKey: topic) != nil }))
         case .client(let clientID, let reply):
             reply(.success(state.withLock { $0.details[clientID] }))
+        case .readRight(_, _, let reply): reply(.success(nil))
         case .history(let clientID, let reply):
             reply(
                 .success(

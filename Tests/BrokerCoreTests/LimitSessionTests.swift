@@ -211,6 +211,36 @@ struct LimitSessionTests {
         #expect(try link.take(client) == [.connack(.accepted(sessionPresent: false))])
     }
 
+    @Test("what a persistent session held unacknowledged is counted and told when it ends")
+    func lostWithSessions() throws {
+        let link = ShardLink({
+            $0.sessionExpiry = .seconds(60)
+            $0.maxInFlight = 2
+        })
+        let publisher = try link.connect("publisher")
+        for client in ["expired", "ended", "clean"] {
+            let phone = try link.subscriber(client, to: "a", .exactlyOnce)
+            try link.publish(["1", "2", "3"], to: "a", qos: .exactlyOnce, from: publisher)
+            // It has the first message: only PUBCOMP is missing.
+            try link.send(phone, .pubrec(1))
+            link.lose(phone)
+            switch client {
+            case "ended": link.shard.endSession(of: client) { _ in }
+            case "clean": _ = try link.beginConnect(client, cleanSession: true)
+            default: link.advance(milliseconds: 60_250)
+            }
+            link.turn()
+        }
+        #expect(link.shard.counters.lostWithSessions == 6)
+        let told = link.notices.compactMap { notice -> String? in
+            guard case .sessionEnded(let client, let end, let lost) = notice else { return nil }
+            return "\(String(decoding: client, as: UTF8.self)) \(end.name) \(lost)"
+        }
+        #expect(told == ["expired session_expiry 2", "ended operator 2", "clean clean_session 2"])
+        let figures = link.shard.figures
+        #expect(figures.dropped.contains { $0.label == "session_ended" && $0.value == 6 })
+    }
+
     @Test(
         "a client that reconnects at the moment of expiry gets the whole session or a new one")
     func expiryRace() throws {

@@ -34,11 +34,12 @@ struct ExplanationTests {
     }
 
     private static func explained(
-        _ detail: ClientDetail?, _ events: [ClientEvent] = [], topic: String? = nil
+        _ detail: ClientDetail?, _ events: [ClientEvent] = [], topic: String? = nil,
+        readRight: ReadRight? = nil
     ) -> [String] {
         Explanation(
             clientID: "p", detail: detail, history: ClientHistory(clientID: "p", events: events),
-            topic: topic, now: 100_000
+            topic: topic, readRight: readRight, now: 100_000
         ).sentences
     }
 
@@ -50,6 +51,29 @@ struct ExplanationTests {
                 "It subscribes to a/# (QoS 1).",
                 "20 messages are sent and not acknowledged; 3 more wait behind (limits.max_in_flight).",
             ])
+    }
+
+    @Test(
+        "who denies a topic that a subscription matches",
+        arguments: [
+            (ReadRight.Source.rule(line: 7), "line 7 of the access rules denies it."),
+            (.rule(line: 0), "no access rule allows it (acl_file)."),
+            (
+                .login,
+                "its login does not allow it (the claims of its token, or the answer of the login service)."
+            ),
+        ])
+    func denied(source: ReadRight.Source, words: String) {
+        let detail = Self.detail(filters: [("a/#", 1)])
+        let right = ReadRight(isAllowed: false, source: source)
+        #expect(
+            Self.explained(detail, topic: "a/1", readRight: right).suffix(2) == [
+                "Its subscription a/# (QoS 1) matches a/1.", "It may not read a/1: \(words)",
+            ])
+        let allowed = ReadRight(isAllowed: true, source: source)
+        #expect(
+            Self.explained(detail, topic: "a/1", readRight: allowed).last
+                == "Its subscription a/# (QoS 1) matches a/1.")
     }
 
     @Test("connections of one address that end each other")
@@ -184,7 +208,22 @@ struct ExplanationTests {
             ])
         #expect(
             Self.explained(nil, [Self.event(.expired, "session_expiry")]).last
-                == "Its session expired 5s ago (limits.session_expiry), and what waited for it was dropped."
+                == "Its session expired 5s ago (limits.session_expiry).")
+        #expect(
+            Self.explained(
+                nil,
+                [
+                    Self.event(.sessionEnded, "operator"),
+                    Self.event(.lostMessages, "session_ended", count: 7),
+                    Self.event(.disconnected, "disconnect"),
+                ]
+            ).dropFirst() == [
+                "An operator ended its session 5s ago.",
+                "7 of its messages ended with its session 5s ago: it had not acknowledged them.",
+            ])
+        #expect(
+            Self.explained(nil, [Self.event(.sessionEnded, "clean_session")]).last
+                == "It connected 5s ago with a clean session, which removed the one that had kept its subscriptions and messages; that clean one is gone too."
         )
         let gone = [
             Self.event(.deviceGone, "Unregistered"), Self.event(.disconnected, "disconnect"),

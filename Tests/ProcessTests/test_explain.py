@@ -132,6 +132,11 @@ def test_an_operator_ends_sessions(start_broker):
     assert "1 sessions with 1 messages" in end("desk", code=REFUSED)
     assert end("desk", "--yes") == 'Ended the session of "desk".\n'
     assert "There is no such client" in end("desk", "--yes", code=REFUSED)
+    assert kinds(broker, "desk")[:2] == ["session_ended", "lost_messages"]
+    gone = hermesctl("explain", "desk", broker=broker).output
+    assert "An operator ended its session" in gone
+    assert "1 of its messages ended with its session" in gone
+    assert api.metric('hermes_messages_dropped_total{reason="session_ended"}') == 1
     lost = hermesctl("explain", "desk", "--message", "m-1", broker=broker).output
     assert "was lost" in lost and "its session ended before it acknowledged." in lost
     with closing(RawClient(broker.address)) as connected:
@@ -149,3 +154,22 @@ def test_an_operator_ends_sessions(start_broker):
         connack = again.connect(
             "phone", clean_session=False, user_name="ann", password=b"secret")
         assert not connack.session_present
+
+
+def test_what_expires_while_the_broker_is_stopped_is_told(hermesd):
+    broker = hermesd()
+    with closing(RawClient(broker.address)) as phone, closing(RawClient(broker.address)) as office:
+        phone.connect("phone", clean_session=False)
+        phone.subscribe(("a/#", 1))
+        phone.disconnect()
+        office.connect("office")
+        for number in range(5):
+            office.publish(f"a/{number}", b"x", qos=1)
+    broker.stop()
+    broker = hermesd(data=broker.data, environment={"HERMES_LIMITS_SESSION_EXPIRY": "1s"})
+    api = AdminAPI(broker)
+    eventually(lambda: kinds(broker, "phone") == ["expired", "lost_messages"], "the end")
+    assert api.metric('hermes_messages_dropped_total{reason="session_ended"}') == 5
+    assert "5 of its messages ended with its session" in explained(broker, "phone")
+    assert "phone" in hermesctl("troubles", broker=broker).output
+    broker.log.await_match(r"Session ended with messages that nobody got.*messages=5")

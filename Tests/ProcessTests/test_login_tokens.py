@@ -282,6 +282,27 @@ def test_a_resumed_session_is_held_to_the_new_token(hermesd, login, key, tmp_pat
     assert phone.take_message().topic == "b/4"
 
 
+def test_a_delivery_that_the_claims_deny_is_explained(start, login, key):
+    broker = start()
+    phone, _ = login(broker, key.token(sub="bob", subscribe=["jwt/bob/a/#"]), "bob", "phone")
+    assert phone.subscribe(("jwt/bob/#", 1)) == (1,)
+    office, _ = login(broker, key.token(sub="office"), "office", "office")
+    for topic in ("jwt/bob/b/x", "jwt/bob/a/x"):
+        office.publish(topic, b"x", qos=1)
+    assert phone.take_message().topic == "jwt/bob/a/x"
+
+    def explained(topic: str) -> str:
+        return hermesctl("explain", "phone", "--topic", topic, broker=broker).output
+
+    denied = explained("jwt/bob/b/x")
+    assert "Its subscription jwt/bob/# (QoS 1) matches jwt/bob/b/x." in denied
+    assert "It may not read jwt/bob/b/x: its login does not allow it" in denied
+    assert "It may not read" not in explained("jwt/bob/a/x")
+    assert "It may not get messages of jwt/bob/b/x: its login does not allow it: denied" in denied
+    denial = next(event for event in events(broker, "phone") if event["kind"] == "denied")
+    assert (denial["reason"], denial["topic"]) == ("deliver", "jwt/bob/b/x")
+
+
 # MARK: The end of a token
 
 

@@ -187,6 +187,35 @@ def test_what_clients_choose_stays_text(browser, start_broker):
     assert page.complaints() == []
 
 
+def test_names_that_differ_in_blanks_alone_look_different(browser, start_broker):
+    broker = start_broker()
+    names = {
+        "a b": "a b", "a  b": "a␣␣b", " a b": "␣a b", "a b ": "a b␣", "a\u00a0b": r"a\u{A0}b",
+        "a\u2423b": r"a\u{2423}b"}
+    with ExitStack() as open_clients:
+        for name in names:
+            client = open_clients.enter_context(closing(RawClient(broker.address)))
+            client.connect(name, user_name=name)
+        page = OperatorPage(browser, broker).open()
+        eventually(lambda: page.text("found") == "Showing 6 clients.", "all of them")
+        assert sorted(row[0] for row in page.rows("list")) == sorted(names.values())
+        assert sorted(row[5] for row in page.rows("list")) == sorted(names.values())
+    assert page.complaints() == []
+
+
+def test_what_a_token_may_not_do_is_not_offered(browser, start_broker):
+    broker = start_broker()
+    reader = AdminAPI(broker).post_json("/v1/tokens", {"name": "r", "scopes": ["read"]}).json
+    with closing(RawClient(broker.address)) as phone:
+        phone.connect("phone")
+        page = OperatorPage(browser, broker)
+        page.type_token(reader["token"])
+        page.choose("phone")
+        assert page.sentences()[0].startswith("It is connected since ")
+        assert not page.element("disconnect").is_displayed()
+    assert page.complaints() == []
+
+
 def test_tokens_that_do_not_do_are_told(browser, start_broker):
     broker = start_broker()
     api = AdminAPI(broker)

@@ -10,6 +10,7 @@ import pytest
 
 from harness.admin import AdminAPI, Answer, hermesctl
 from harness.broker import Hermesd
+from harness.raw_client import RawClient
 
 pytestmark = [pytest.mark.hermesd("the HTTP API"), pytest.mark.timeout(120)]
 
@@ -26,6 +27,14 @@ def tags(api: AdminAPI, client: str) -> list[str]:
     return api.get(f"/v1/clients/{quote(client, safe='')}/tags")["tags"]
 
 
+def session(broker: Hermesd, client: str) -> None:
+    """Leaves a persistent session with a subscription."""
+    phone = RawClient(broker.address)
+    phone.connect(client, clean_session=False)
+    phone.subscribe(("orders/#", 1))
+    phone.disconnect()
+
+
 def everything(api: AdminAPI, path: str, member: str, limit: int) -> list:
     """All items of a list, page by page."""
     found: list = []
@@ -37,6 +46,32 @@ def everything(api: AdminAPI, path: str, member: str, limit: int) -> list:
         if not (follows := page.get("next")):
             return found
         cursor = f"&cursor={follows}"
+
+
+def test_a_cursor_of_the_former_run_goes_on_or_is_refused(hermesd: Start) -> None:
+    """Places in memory are others after a restart; names are not."""
+    broker = hermesd()
+    api = AdminAPI(broker)
+    long = ["l" * 300 + end for end in "ab"]
+    clients = sorted(["phone-1", "phone-2", *long])
+    for client in clients:
+        change(api, client, add=["shop", client[-1]])
+        session(broker, client)
+    places = ["/v1/tags", "/v1/tags/shop/clients", "/v1/subscriptions"]
+    by_place = [f"{path}?limit=1&cursor={api.get(path + '?limit=1')['next']}" for path in places]
+    within_long = "/v1/clients?limit=1&prefix=l"
+    by_place.append(f"{within_long}&cursor={api.get(within_long)['next']}")
+    by_name = "/v1/clients?limit=3&prefix=ph"
+    cursor = api.get("/v1/clients?limit=1&prefix=ph")["next"]
+    for path in by_place:
+        assert api.request("GET", path).status == 200
+    broker.stop()
+    broker = hermesd(data=broker.data)
+    api = AdminAPI(broker)
+    for path in by_place:
+        assert api.request("GET", path).problem(400)["field"] == "cursor"
+    rest = api.get(f"{by_name}&cursor={cursor}")
+    assert [client["client_id"] for client in rest["clients"]] == ["phone-2"]
 
 
 def test_tags_survive_a_kill_and_a_restart(hermesd: Start) -> None:

@@ -17,6 +17,7 @@ from harness.admin import AdminAPI
 from harness.broker import ADMIN_TOKEN, Hermesd, inherited_environment
 from harness.raw_client import RawClient
 from harness.waiting import PATIENCE, eventually
+from harness.wire import Will
 
 pytestmark = pytest.mark.hermesd("traces")
 
@@ -161,6 +162,27 @@ def test_an_address_is_followed_whoever_connects(hermesd):
             connect(broker, stack, "two").ping()
             other.await_text("sent", "PINGRESP")
         assert trace.lines == []
+
+
+def test_wills_and_banned_addresses_are_told(hermesd):
+    broker = hermesd()
+    with ExitStack() as stack:
+        topic = stack.enter_context(traced(broker, topic="wills/#", payloads="true"))
+        client = stack.enter_context(traced(broker, client_id="phone"))
+        address = stack.enter_context(traced(broker, address="127.0.0.9"))
+        phone = RawClient(broker.address)
+        phone.connect("phone", will=Will("wills/phone", b"gone", qos=1))
+        phone.reset()
+        told = topic.await_text("event", "leaves its will on wills/phone")
+        assert told == "leaves its will on wills/phone, QoS 1, 4 bytes"
+        line = next(line for line in topic.lines if line["text"] == told)
+        assert (line["client_id"], line["payload"]) == ("phone", "gone")
+        assert client.await_text("event", "its will is published on wills/phone")
+        ban = AdminAPI(broker).post_json("/v1/bans", {"address": "127.0.0.9"}).json["ban"]
+        with closing(RawClient(broker.address, source="127.0.0.9")) as banned:
+            banned.await_closed()
+        refused = address.await_text("event", "connection closed at once")
+        assert refused.endswith(f"its address is banned ({ban['id']})")
 
 
 def test_packets_in_pieces_large_ones_and_what_is_over_the_rate(hermesd):

@@ -101,12 +101,18 @@ struct QueryItems: Equatable {
     /// The parameter `cursor` of a sorted list.
     func listCursor() throws(Problem) -> String? {
         guard let text = values["cursor"]?.string else { return nil }
-        guard ListCursor(text: text) != nil else {
-            throw Problem(
-                .invalidQuery, "The cursor is \"\(text.visible())\", which no page has named.",
-                field: "cursor", fix: "Pass the `next` of the page before, as it is.")
-        }
+        guard ListCursor(text: text) != nil else { throw Self.unknownCursor(text) }
         return text
+    }
+
+    static func unknownCursor(_ text: String) -> Problem {
+        Problem(
+            .invalidQuery,
+            "The cursor is \"\(text.visible())\", which no page has named, or none since the "
+                + "broker started.",
+            field: "cursor",
+            fix: "Pass the `next` of the page before, as it is; if the broker has started anew, or "
+                + "the list is of a file that was changed, begin without a cursor.")
     }
 
     /// The parameter `limit` of a list.

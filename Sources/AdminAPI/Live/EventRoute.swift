@@ -12,8 +12,12 @@ extension Route {
                 preconditionFailure("/v1/events got nothing that checks its token again")
             }
             let viewer = try feed.join()
+            var headers: HTTPFields = [.contentType: ServerSentEvent.contentType]
+            if let name = HTTPFields.Element.Name("Hermes-Scopes"), let caller = request.caller {
+                headers[name] = caller.scopes.description
+            }
             return Response(
-                status: .ok, headers: [.contentType: ServerSentEvent.contentType],
+                status: .ok, headers: headers,
                 body: ResponseBody { writer in
                     let end = try await send(viewer, to: &writer, admitAgain)
                     try await writer.write(ServerSentEvent.bytes("end", end.line))

@@ -33,13 +33,8 @@ struct BanRoutes: Sendable {
         ) { request throws(Problem) in
             let time = now()
             let bans = try existingBook().table.bans.filter { !$0.isExpired(atMs: time) }
-            let limit = try request.query.pageSize()
-            let from = Int(try request.query.integer("cursor", in: 0...Int64(UInt32.max)) ?? 0)
-            let page = bans.dropFirst(from).prefix(limit)
-            return try Response.json(
-                BanList(
-                    bans: page.map { BanModel($0) },
-                    next: from + page.count < bans.count ? "\(from + page.count)" : nil))
+            let (page, next) = try request.query.page(of: bans) { $0.id.text }
+            return try Response.json(BanList(bans: page.map { BanModel($0) }, next: next))
         }
     }
 

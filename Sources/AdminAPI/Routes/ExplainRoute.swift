@@ -42,8 +42,16 @@ struct ExplainRoute: Sendable {
         if let messageID { about = try await message(request.owned(messageID), for: clientID) }
         let detail: ClientDetail? = try await broker.ask { .client(clientID, $0) }
         let history: ClientHistory = try await broker.ask { .history(clientID: clientID, $0) }
+        var readRight: ReadRight?
+        let asked = topic ?? about?.topic
+        if let asked {
+            readRight = try await broker.ask {
+                .readRight(clientID: clientID, topic: asked, $0)
+            }
+        }
         let explanation = Explanation(
-            clientID: clientID, detail: detail, history: history, topic: topic ?? about?.topic,
+            clientID: clientID, detail: detail, history: history, topic: asked,
+            readRight: readRight,
             wakeObstacle: (detail?.device).flatMap { device in
                 Device.Kind.allCases.first { $0.name == device.kind }
                     .flatMap {

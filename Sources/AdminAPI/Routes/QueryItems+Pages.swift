@@ -1,24 +1,20 @@
 import BrokerAPI
+import Credentials
+import PlainText
 
 extension QueryItems {
     /// Pages of the data plane that are asked for to fill one of an answer.
     private static let mostRounds = 64
 
-    /// The highest place that a cursor may name.
-    static func most<Place: FixedWidthInteger>(_: Place.Type) -> Int64 {
-        min(Int64(clamping: Place.max), 1 << 62)
-    }
-
     /// Asks for pages until they hold as many items as the caller wants by the parameters `limit` and
     /// `cursor`, because a page of the data plane ends after a bounded search.
     ///
     /// - Returns: The items, and the cursor of what follows them.
-    func gather<Item: Sendable, Place: FixedWidthInteger & UnsignedInteger>(
+    func gather<Item: Sendable, Place: FixedWidthInteger & UnsignedInteger & Sendable>(
         _ ask: (Place, Int) async throws(Problem) -> ([Item], String?)
     ) async throws(Problem) -> ([Item], String?) {
         let limit = try pageSize()
-        let cursor = try integer("cursor", in: 0...Self.most(Place.self)) ?? 0
-        var place = Place(cursor)
+        var place = try placeCursor(Place.self)
         var items: [Item] = []
         for _ in 0..<Self.mostRounds {
             let (found, next) = try await ask(place, limit - items.count)
@@ -27,6 +23,39 @@ extension QueryItems {
             place = following
             if items.count >= limit { break }
         }
-        return (items, "\(place)")
+        return (items, PlaceCursor(place).text)
+    }
+
+    /// The place that the parameter `cursor` names; 0 without it.
+    func placeCursor<Place: FixedWidthInteger & UnsignedInteger & Sendable>(
+        _: Place.Type
+    ) throws(Problem) -> Place {
+        guard let text = self["cursor"] else { return 0 }
+        guard let cursor = PlaceCursor<Place>(text: text) else { throw Self.unknownCursor(text) }
+        return cursor.place
+    }
+
+    /// The page of a file's entries that the parameters `limit` and `cursor` ask for.
+    ///
+    /// A cursor is the digest of the name that ends the page before, so that entries which come or go
+    /// before it move nothing. It is refused once its own entry is gone.
+    func page<Entry>(
+        of entries: [Entry], by name: (Entry) -> String
+    ) throws(Problem) -> (entries: ArraySlice<Entry>, next: String?) {
+        var rest = entries[...]
+        if let text = self["cursor"] {
+            let cursor = ForeignText(text)
+            guard let last = rest.firstIndex(where: { Self.cursor(of: name($0)) == cursor }) else {
+                throw Self.unknownCursor(text)
+            }
+            rest = rest[(last + 1)...]
+        }
+        let page = rest.prefix(try pageSize())
+        guard page.count < rest.count, let last = page.last else { return (page, nil) }
+        return (page, Self.cursor(of: name(last)).string)
+    }
+
+    private static func cursor(of name: String) -> ForeignText {
+        ForeignText(String(SHA256Digest(of: name.utf8).hexadecimal.prefix(32)))
     }
 }

@@ -20,11 +20,12 @@ struct ScheduledRoutes: Sendable {
             query: ["limit", "cursor"]
         ) { request throws(Problem) in
             let limit = try request.query.pageSize()
-            let place = try request.query.integer("cursor", in: 0...Int64(UInt32.max)) ?? 0
+            let place = try request.query.placeCursor(UInt32.self)
             var page: ScheduledPage = try await broker.ask {
-                .scheduledList(from: UInt32(place), limit: limit, $0)
+                .scheduledList(from: place, limit: limit, $0)
             }
             page.messages.removeAll { !request.maySee($0.topic) }
+            page.next = page.next.flatMap { UInt32($0) }.map { PlaceCursor($0).text }
             return try Response.json(page)
         }
     }

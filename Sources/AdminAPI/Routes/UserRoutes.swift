@@ -20,17 +20,16 @@ struct UserRoutes: Sendable {
         Route(
             method: .get, path: "/v1/users", access: .admin, query: ["limit", "cursor"]
         ) { request throws(Problem) in
-            let limit = try request.query.pageSize()
-            let from = Int(try request.query.integer("cursor", in: 0...Int64(UInt32.max)) ?? 0)
-            let entries = try await existingFile().entries()
-            let page = entries.dropFirst(from).prefix(limit)
+            let (page, next) = try request.query.page(of: try await existingFile().entries()) {
+                $0.userName.text
+            }
             return try Response.json(
                 UserPage(
                     users: page.map {
                         UserSummary(
                             name: $0.userName.text, hash: "argon2id \($0.hash.parameters)")
                     },
-                    next: from + page.count < entries.count ? "\(from + page.count)" : nil))
+                    next: next))
         }
     }
 

@@ -39,6 +39,8 @@ public struct ClientEvent: Codable, Sendable, Equatable {
         case denied
         /// The session expired.
         case expired
+        /// The session was ended by an operator, or by the client with a clean session.
+        case sessionEnded = "session_ended"
         /// The push service says that the client's device is gone, which was forgotten.
         case deviceGone = "device_gone"
         /// The push service refused the client's device, which is not woken until it registers again.
@@ -55,7 +57,7 @@ public struct ClientEvent: Codable, Sendable, Equatable {
     public var count: UInt64
     /// Why it ended, was refused or lost, which limit was met, or which action was denied; for an
     /// accepted CONNECT whether the session was there (`resumed`) or is new (`new`); for an expired
-    /// session the limit.
+    /// session the limit; for an ended one who ended it (`operator`, `clean_session`).
     public var reason: String
     /// The peer's address with its port; `nil` if it is not known.
     public var address: String?

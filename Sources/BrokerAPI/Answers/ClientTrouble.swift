@@ -46,7 +46,7 @@ extension ClientEvent {
     public static func isTrouble(_ kind: Kind, reason: String) -> Bool {
         switch kind {
         case .refused, .denied, .lostMessages, .filterRefused, .flapping: true
-        case .connected, .expired, .deviceGone, .deviceSetAside: false
+        case .connected, .expired, .sessionEnded, .deviceGone, .deviceSetAside: false
         case .disconnected:
             switch reason {
             case "taken_over", "protocol_violation", "output_limit", "memory_shortage",

@@ -22,6 +22,9 @@ public enum BrokerCommand: Sendable {
     case removeRetained(topic: String, Reply<Bool>)
     /// `nil` without a connection or session of that client identifier.
     case client(String, Reply<ClientDetail?>)
+    /// Whether a client may get messages of a topic; `nil` without a session. A login that the broker
+    /// has forgotten in a restart is not asked.
+    case readRight(clientID: String, topic: String, Reply<ReadRight?>)
     /// What happened to a client lately, with or without a session.
     case history(clientID: String, Reply<ClientHistory>)
     /// The clients in trouble, the newest trouble first: of one kind, or of all.
@@ -140,6 +143,7 @@ public enum BrokerCommand: Sendable {
         case .retained(_, let reply): reply(.failure(error))
         case .removeRetained(_, let reply): reply(.failure(error))
         case .client(_, let reply): reply(.failure(error))
+        case .readRight(_, _, let reply): reply(.failure(error))
         case .history(_, let reply): reply(.failure(error))
         case .troubles(_, _, let reply): reply(.failure(error))
         case .beginTrace(_, let reply): reply(.failure(error))

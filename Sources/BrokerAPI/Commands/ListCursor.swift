@@ -2,17 +2,31 @@
 public struct ListCursor: Sendable, Equatable {
     /// The sort key of the last item on the previous page.
     public let key: [UInt8]
+    /// False for a key that sorts otherwise in the next run of the broker: its text names the run.
+    public let isLasting: Bool
 
     /// Fits any key, and short enough for a URL.
     public static let maximumKeyBytes = 512
+    /// Two digits a byte of the key, a dash, and the name of a run.
+    public static let maximumTextBytes = 2 * maximumKeyBytes + 1 + 8
 
-    public init(key: [UInt8]) {
+    public init(key: [UInt8], isLasting: Bool = true) {
         self.key = key
+        self.isLasting = isLasting
     }
 
-    /// `nil` for text that is no cursor.
+    /// `nil` for text that is no cursor, and for a cursor of another run of the broker.
     public init?(text: String) {
-        let digits = text.utf8
+        var digits = text.utf8[...]
+        if let dash = digits.firstIndex(of: UInt8(ascii: "-")) {
+            guard digits[digits.index(after: dash)...].elementsEqual(BrokerRun.name.utf8) else {
+                return nil
+            }
+            digits = digits[..<dash]
+            isLasting = false
+        } else {
+            isLasting = true
+        }
         guard digits.count.isMultiple(of: 2), digits.count <= 2 * Self.maximumKeyBytes else {
             return nil
         }
@@ -32,9 +46,10 @@ public struct ListCursor: Sendable, Equatable {
     }
 
     public var text: String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(
-            decoding: key.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] },
+        let alphabet = Array("0123456789abcdef".utf8)
+        let digits = String(
+            decoding: key.flatMap { [alphabet[Int($0 >> 4)], alphabet[Int($0 & 0xF)]] },
             as: UTF8.self)
+        return isLasting ? digits : "\(digits)-\(BrokerRun.name)"
     }
 }

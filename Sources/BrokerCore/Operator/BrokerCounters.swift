@@ -38,6 +38,9 @@ public struct BrokerCounters: Sendable {
     public var acknowledgedDeliveriesExactlyOnce = TimeHistogram()
 
     public var dropped = DropCounts<UInt64>()
+    /// Messages of QoS 1 and 2 that persistent sessions held unacknowledged when they ended, other
+    /// than what other members of shared subscriptions got.
+    public var lostWithSessions: UInt64 = 0
     public var limits = Counts<Limit>()
     public var accessRefusals = Counts<AccessRefusal>()
     /// Connections and CONNECTs that bans refused.

@@ -22,7 +22,10 @@ public enum BrokerNotice: Sendable {
     case dropping(clientID: [UInt8], DropReason, ReportedMessage?, count: UInt64)
     /// So many messages of further clients were lost in the last second.
     case droppingOfOthers(count: UInt64)
-    case sessionExpired(clientID: [UInt8])
+    /// The will of a client was published.
+    case willPublished(clientID: [UInt8], ReportedMessage)
+    /// A persistent session ended, and with it so many messages that nobody gets.
+    case sessionEnded(clientID: [UInt8], SessionEnd, lost: UInt64)
     /// A filter got 0x80 because of this limit.
     case subscriptionRefused(clientID: [UInt8], Limit)
     /// A message was delivered but not retained, because of this limit.

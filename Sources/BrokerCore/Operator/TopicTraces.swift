@@ -150,6 +150,19 @@ extension Shard {
                 payload: [UInt8](payload.prefix(TraceRequest.mostPayloadBytes))))
     }
 
+    /// Tells traces of a will; `clientID` is `nil` after a start for a client without a session.
+    @inline(never)
+    package mutating func traceWill(_ will: Message, of clientID: [UInt8]?) {
+        guard isTraced(will.topic), let traces = tracesOfNextLine() else { return }
+        context.topicTraces.append(
+            TopicTraces.Event(
+                traces: traces, clientID: clientID,
+                text: "leaves its will on \(String(decoding: will.topic, as: UTF8.self)), "
+                    + "QoS \(will.qos.rawValue), \(will.payload.count) bytes"
+                    + (will.retain ? ", RETAIN" : ""),
+                payload: [UInt8](will.payload.prefix(TraceRequest.mostPayloadBytes))))
+    }
+
     /// Tells traces what became of a message for each receiver, after it was delivered.
     @inline(never)
     package mutating func traceDeliveries(

@@ -95,7 +95,7 @@ extension Shard {
                     opening: ending.opening))
         }
         if let will = connection.will {
-            if isWillAllowed { publishWill(will) }
+            if isWillAllowed { publishWill(will, of: identifier) }
             will.release(in: pool)
         }
     }
@@ -111,7 +111,7 @@ extension Shard {
         sessions[session].detach(reason, atMs: context.wallClockMs)
         sessions.countIdentifiers(of: session, areKept: true)
         guard sessions[session].isPersistent else {
-            removeSession(session)
+            removeSession(session, because: .clean)
             return
         }
         subscriptions.setOnline(sessions[session].subscriptions, false)
@@ -123,13 +123,16 @@ extension Shard {
                 byMilliseconds: context.limits.sessionExpiry.wholeMilliseconds))
     }
 
-    /// Removes a session; its client must be offline.
-    package mutating func removeSession(_ session: UInt32) {
+    /// Removes a session; its client must be offline. Counts and tells what it loses, other than what
+    /// other members of shared subscriptions get.
+    package mutating func removeSession(_ session: UInt32, because end: SessionEnd) {
         precondition(sessions[session].connection == nil, "a connected session was removed")
+        var isReadLater = false
         if sessions[session].isPersistent {
-            if commits.isDurable, let ended = EndedSession(sessions[session]) {
+            if commits.isDurable, let ended = EndedSession(sessions[session], end) {
                 commits.records.sessionEnded(ended.number)
                 endedSessions.add(ended)
+                isReadLater = true
             } else {
                 commits.records.sessionRemoved(sessions[session].number)
             }
@@ -142,10 +145,22 @@ extension Shard {
         sessions.countSubscriptions(of: session, before: bytesBefore)
         // Other members get the messages that the client has not acknowledged.
         if wereShared { handOver(session, nil, unacknowledged: true) }
+        if sessions[session].isPersistent {
+            let lost = isReadLater ? 0 : UInt64(sessions[session].outbound.unreceived)
+            tellEnd(end, of: sessions.identifier(of: session), lost: lost)
+        }
         if sessions[session].follows { followers.sessionEnded(&self, session) }
         forgetPositions(of: session)
         dropAllowance(of: session)
         sessions.remove(session, keepsIndex: !isEmptied, pool: pool)
+    }
+
+    /// Counts and tells the end of a persistent session, with the messages that its client will not
+    /// get.
+    package mutating func tellEnd(_ end: SessionEnd, of clientID: [UInt8], lost: UInt64) {
+        context.counters.lostWithSessions += lost
+        guard reportsLifecycle || lost > 0 else { return }
+        context.notices.appendBounded(.sessionEnded(clientID: clientID, end, lost: lost))
     }
 
     /// Forgets what is known of single positions of a session's queue, which is removed.
@@ -167,11 +182,7 @@ extension Shard {
     package mutating func expire(_ session: UInt32) {
         context.counters.sessionsExpired += 1
         context.counters.limits.add(.sessionExpiry)
-        if reportsLifecycle {
-            context.notices.appendBounded(
-                .sessionExpired(clientID: sessions.identifier(of: session)))
-        }
-        removeSession(session)
+        removeSession(session, because: .expired)
     }
 
     // MARK: Wills
@@ -186,10 +197,14 @@ extension Shard {
         return false
     }
 
-    package mutating func publishWill(_ will: Message) {
+    package mutating func publishWill(_ will: Message, of clientID: [UInt8]?) {
         guard context.isWithinLevels(will.topic) else {
             context.counters.limits.add(.maxTopicLevels)
             return
+        }
+        if context.topicTraces.isActive { traceWill(will, of: clientID) }
+        if reportsLifecycle, let clientID {
+            context.notices.appendBounded(.willPublished(clientID: clientID, ReportedMessage(will)))
         }
         if route(will, to: receivers(of: will.topic), mustCommit: false).needsCommit { commit() }
     }

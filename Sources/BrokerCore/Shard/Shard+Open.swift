@@ -75,7 +75,7 @@ extension Shard {
         {
             // Clean session 1 removes an earlier session [MQTT-3.1.2-6]. A session whose owner only
             // claimed the user name is removed too.
-            removeSession(session)
+            removeSession(session, because: .clean)
             existing = nil
             needsCommit = true
         }

@@ -100,7 +100,8 @@ extension Shard {
             if SystemTopic.isClosedToClients(will.topic) {
                 context.counters.dropped.add(.reservedTopic)
             } else if mayPublishRestored(will, of: restoration.find(number)) {
-                publishWill(will)
+                let client = restoration.find(number).map { sessions.identifier(of: $0) }
+                publishWill(will, of: client)
             }
             will.release(in: pool)
         }

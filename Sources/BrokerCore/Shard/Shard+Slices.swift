@@ -61,10 +61,16 @@ extension Shard {
             return
         }
         let (number, horizon) = (ended.number, ended.horizon)
+        var lost: UInt64 = 0
         slice.forEach { item in
-            guard !item.shared.isEmpty, !item.isReleased else { return }
+            guard !item.isReleased else { return }
             // A sent QoS 2 message is not handed over, since its receiver may have it.
-            guard item.position >= horizon || item.qos == QoS.atLeastOnce.rawValue else { return }
+            guard !item.shared.isEmpty,
+                item.position >= horizon || item.qos == QoS.atLeastOnce.rawValue
+            else {
+                lost += 1
+                return
+            }
             commits.records.finished(session: number, position: item.position)
             pass(item)
         }
@@ -76,8 +82,10 @@ extension Shard {
         }
         guard slice.next < ended.below else {
             commits.records.sessionRemoved(number)
+            tellEnd(ended.end, of: ended.clientID, lost: ended.lost + lost)
             return
         }
+        ended.lost += lost
         ended.from = slice.next
         endedSessions.add(ended)
     }

@@ -55,7 +55,9 @@ extension Shard {
         figures.publishBytesSent = counters.publishBytesSent
         figures.bytesReceived = outside.bytesReceived
         figures.bytesSent = outside.bytesSent
-        figures.dropped = counters.dropped.figures
+        figures.dropped =
+            counters.dropped.figures
+            + [BrokerFigures.Count("session_ended", counters.lostWithSessions)]
         figures.queued = sessions.totals.waiting
         figures.queuedBytes = sessions.totals.waitingBytes
         figures.inFlight = sessions.totals.inFlight
@@ -91,7 +93,7 @@ extension Shard {
         case .packetsSent: counters.packetsSent
         case .publishesReceived: counters.publishesReceived
         case .publishesSent: counters.publishesSent
-        case .publishesDropped: counters.dropped.total
+        case .publishesDropped: counters.dropped.total + counters.lostWithSessions
         case .bytesReceived: outside.bytesReceived
         case .bytesSent: outside.bytesSent
         }

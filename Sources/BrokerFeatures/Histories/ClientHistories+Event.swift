@@ -98,6 +98,7 @@ extension ClientHistories {
             case .deviceGone: 7
             case .deviceSetAside: 8
             case .flapping: 9
+            case .sessionEnded: 10
             }
         }
     }

@@ -1,3 +1,4 @@
+import Authorization
 import BrokerAPI
 import BrokerCore
 import MQTTCodec
@@ -138,12 +139,25 @@ extension Shard {
         }
         _ = disconnect(clientID)
         // A clean session has ended with its connection [MQTT-3.1.2-6].
-        if let session = find(clientID) { removeSession(session) }
+        if let session = find(clientID) { removeSession(session, because: .byOperator) }
         guard commits.records.hasUncommittedRecords else {
             reply(.success(true))
             return
         }
         commit(true, reply)
+    }
+
+    /// Whether a client may get messages of a topic; `nil` without a session.
+    public mutating func readRight(of clientID: String, topic: String) -> ReadRight? {
+        guard let session = find(clientID) else { return nil }
+        let verdict = Array(topic.utf8).withUnsafeBytes {
+            rights.decide(.subscribe, $0, for: sessions[session])
+        }
+        chargeRights()
+        guard let verdict else { return ReadRight(isAllowed: true, source: .nothing) }
+        let isByLogin = verdict.line == AccessVerdict.loginLine
+        return ReadRight(
+            isAllowed: verdict.isAllowed, source: isByLogin ? .login : .rule(line: verdict.line))
     }
 
     /// The details of one client; `address` formats the peer of a connection.

@@ -35,9 +35,10 @@ struct SortKey: Comparable {
         text = [UInt8](key.dropFirst(rank.count))
     }
 
+    /// The hash of a long text has another key in the next run of the broker.
     func cursor(isRanked: Bool) -> String {
         let rank = isRanked ? withUnsafeBytes(of: rank.bigEndian) { [UInt8]($0) } : []
-        return ListCursor(key: rank + text).text
+        return ListCursor(key: rank + text, isLasting: isWhole).text
     }
 
     /// False for a key of a text that is longer than ``prefixBytes``, of which it has the beginning.

@@ -253,6 +253,16 @@ struct Tracer {
         }
     }
 
+    /// Tells the traces of an address what the broker did with a connection of which it reads nothing.
+    mutating func event(_ text: String, from address: IPAddress, atMs wallClockMs: Int64) {
+        guard followsAddresses else { return }
+        for id in following(address) {
+            add(
+                TraceLine(atMs: wallClockMs, kind: .event, address: address.text, text: text),
+                payload: [], to: id)
+        }
+    }
+
     /// Tells traces what became of a message.
     mutating func event(
         _ text: String, client: [UInt8]?, payload: [UInt8], to traces: [UInt32],
