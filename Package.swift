@@ -312,8 +312,8 @@ let package = Package(
         tests(
             "AdminAPITests",
             [
-                "Addresses", "AdminAPI", "AdminTLS", "BanFiles", "BrokerAPI", "CHermesProtos",
-                "Credentials", "MQTTCodec", "PlainText", "RequestText", "Structures",
+                "Addresses", "AdminAPI", "AdminTLS", "BanFiles", "BrokerAPI", "BrokerTesting",
+                "CHermesProtos", "Credentials", "MQTTCodec", "PlainText", "RequestText", "Structures",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
             ]),

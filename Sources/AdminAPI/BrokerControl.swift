@@ -42,6 +42,13 @@ extension BrokerControl {
         }
     }
 
+    /// Asks what a feature answers.
+    func ask<Question: BrokerQuestion>(
+        _ question: Question
+    ) async throws(Problem) -> Question.Answer {
+        try await ask { .question(Asked(question, reply: $0)) }
+    }
+
     /// The problem of a message that was refused.
     func problem(_ reason: BrokerUnavailable) -> Problem {
         // Only the store knows that the disk is full.

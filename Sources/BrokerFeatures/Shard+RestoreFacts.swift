@@ -2,76 +2,52 @@ import BrokerCore
 import Store
 import Structures
 
+/// A table of facts, and what a start does with each. It lies in the folder of the feature that keeps
+/// the facts; ``Features`` lists all.
+struct StoredTable: Sendable {
+    let table: FactTable
+    /// Hands a fact back to its feature. Throws for one that cannot be read.
+    let restore: @Sendable (inout Shard, StoredFact) throws(DamagedFact) -> Void
+    /// Keeps the number with which the keys of the table begin from being given again, whether or not
+    /// the fact can be read: what is left of a lost message must not become part of a new one. `nil` for
+    /// a table without numbers.
+    let noteNumber: (@Sendable (inout Shard, UInt64) -> Void)?
+
+    init(
+        _ table: FactTable,
+        restore: @escaping @Sendable (inout Shard, StoredFact) throws(DamagedFact) -> Void,
+        noteNumber: (@Sendable (inout Shard, UInt64) -> Void)? = nil
+    ) {
+        self.table = table
+        self.restore = restore
+        self.noteNumber = noteNumber
+    }
+
+    /// By the number of the table.
+    private static let byNumber: [UInt8: StoredTable] = Dictionary(
+        uniqueKeysWithValues: all.map { ($0.table.number, $0) })
+
+    static func find(_ number: UInt8) -> StoredTable? { byNumber[number] }
+}
+
+extension FactTable {
+    /// All of them.
+    public static var all: [FactTable] { StoredTable.all.map(\.table) }
+}
+
 /// Hands the facts of a start to the features that keep them.
 extension Shard: StoreVisitor {
     public mutating func visit(_ fact: StoredFact) -> Bool {
-        noteNumber(of: fact)
+        guard let stored = StoredTable.find(fact.table) else { return false }
+        if let note = stored.noteNumber {
+            var key = FactReader(fact.key)
+            if let number = try? key.number() { note(&self, number) }
+        }
         do throws(DamagedFact) {
-            try restore(fact)
+            try stored.restore(&self, fact)
             return true
         } catch {
             return false
-        }
-    }
-
-    /// Keeps the number of a fact from being given again, whether or not the fact can be read: what
-    /// is left of a lost message must not become part of a new one.
-    private mutating func noteNumber(of fact: StoredFact) {
-        var key = FactReader(fact.key)
-        guard let number = try? key.number() else { return }
-        switch fact.table {
-        case FactTable.receipt.number: features.receipts.noteStored(number)
-        case FactTable.scheduled.number: features.scheduled.noteStored(number)
-        case FactTable.push.number: features.pushes.noteStored(number)
-        default: return
-        }
-    }
-
-    private mutating func restore(_ fact: StoredFact) throws(DamagedFact) {
-        switch fact.table {
-        case FactTable.sequence.number:
-            let (channel, number) = try sequence(in: fact)
-            features.requests.restore(channel: channel, number: number)
-        case FactTable.publishKey.number: features.publishKeys.restore(try PublishKey(fact))
-        case FactTable.receiptBounds.number: features.receipts.restore(try ReceiptProgress(fact))
-        case FactTable.receipt.number:
-            switch try ReceiptFact(fact) {
-            case .receipt(let receipt): features.receipts.restore(receipt, pool: pool)
-            case .end(let end):
-                features.receipts.events.noteStored(end.event)
-                features.restoring.receiverEnd = end
-            case .receiver(let receiver):
-                let end = features.restoring.receiverEnd.take()
-                restoreReceiver(receiver, receiver.end(end))
-            }
-        case FactTable.scheduled.number:
-            switch try ScheduledFact(fact) {
-            case .moved(let number, let dueMs): features.restoring.scheduledMoved = (number, dueMs)
-            case .message(var stored):
-                if let moved = features.restoring.scheduledMoved, moved.number == stored.number {
-                    stored.dueMs = moved.dueMs
-                }
-                guard StoredQoS(byte: stored.qos) != nil else { throw DamagedFact() }
-                features.scheduled.insert(stored, pool: pool)
-            }
-        case FactTable.collapsible.number:
-            restoreCollapsible(try StoredCollapsible(fact), of: fact.owner)
-        case FactTable.tag.number:
-            let tag = try StoredTag(fact)
-            tag.clientID.withUnsafeBytes { client in
-                tag.tag.withUnsafeBytes { _ = features.tagged.add($0, to: client, pool: pool) }
-            }
-        case FactTable.push.number:
-            guard let push = try features.restoring.push.add(fact) else { return }
-            guard restorePush(push) else { throw DamagedFact() }
-        case FactTable.device.number:
-            guard restoreDevice(try StoredDevice(fact)) else { throw DamagedFact() }
-        case FactTable.woken.number:
-            let (client, woken) = try StoredDevice.Woken.read(fact)
-            if let device = client.withUnsafeBytes({ features.devices.find($0) }) {
-                features.devices[device].woken = woken
-            }
-        default: throw DamagedFact()
         }
     }
 }

@@ -19,8 +19,6 @@ extension BrokerLoop {
         case .removeRetained(let topic, let reply): shard.removeRetained(topic, reply: reply)
         case .client(let clientID, let reply):
             reply(.success(shard.client(clientID) { reactor.address(of: $0) }))
-        case .readRight(let clientID, let topic, let reply):
-            reply(.success(shard.readRight(of: clientID, topic: topic)))
         case .history(let clientID, let reply):
             reply(.success(history(of: clientID)))
         case .troubles(let kind, let limit, let reply):
@@ -44,44 +42,12 @@ extension BrokerLoop {
         case .publish(let publication, let reply): shard.publish(publication, reply: reply)
         case .publishGroup(let publications, let reply):
             shard.publishGroup(publications, reply: reply)
-        case .receipt(let name, let reply): reply(.success(shard.receipt(of: name)))
         case .receiptEvents(let number, let most, let reply):
             shard.receiptEvents(after: number, most: most, reply: reply)
         case .receiptEventsTaken(let number): shard.takeReceiptEvents(through: number)
-        case .scheduled(let name, let reply):
-            reply(.success(shard.scheduledMessage(name)))
-        case .scheduledList(let place, let limit, let reply):
-            reply(.success(shard.scheduledMessages(from: place, limit: limit)))
-        case .changeScheduled(let name, let change, let reply):
-            shard.changeScheduled(name, change, reply: reply)
-        case .tags(let clientID, let reply): reply(.success(shard.tags(of: clientID)))
-        case .changeTags(let clientID, let added, let removed, let reply):
-            shard.changeTags(of: clientID, add: added, remove: removed, reply: reply)
-        case .tagList(let place, let limit, let reply):
-            reply(.success(shard.tagList(from: place, limit: limit)))
-        case .taggedClients(let tag, let place, let limit, let reply):
-            reply(.success(shard.taggedClients(tag, from: place, limit: limit)))
-        case .arrivals(let clientID, let reply):
-            reply(.success(shard.arrivals(of: clientID)))
-        case .arrivalList(let place, let limit, let withLosses, let reply):
-            reply(
-                .success(shard.arrivals(from: place, limit: limit, withLosses: withLosses)))
-        case .push(let request, let reply): shard.push(request, reply: reply)
-        case .previewPush(let target, let reply): shard.previewPush(target, reply: reply)
-        case .pushStatus(let name, let reply): reply(.success(shard.pushStatus(name)))
-        case .pushList(let number, let limit, let reply):
-            reply(.success(shard.pushList(below: number, limit: limit)))
-        case .cancelPush(let name, let reply): shard.cancelPush(name, reply: reply)
-        case .device(let clientID, let reply): reply(.success(shard.device(of: clientID)))
-        case .setDevice(let clientID, let device, let reply):
-            shard.setDevice(of: clientID, device, reply: reply)
-        case .removeDevice(let clientID, let reply):
-            shard.removeDevice(of: clientID, reply: reply)
-        case .deviceList(let place, let limit, let reply):
-            reply(.success(shard.deviceList(from: place, limit: limit)))
-        case .tryWake(let clientID, let reply): shard.tryWake(of: clientID, reply: reply)
         case .nextWakes(let kind, let demand): shard.nextWakes(kind, demand)
         case .wakeAnswers(let answers): shard.answerWakes(answers)
+        case .question(let asked): shard.answer(asked)
         }
     }
 

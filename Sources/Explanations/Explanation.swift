@@ -59,12 +59,7 @@ package struct Explanation {
                 "Its session was clean, and ended with its connection \(ago(last.lastMs)).")
         case .expired:
             lines.append("Its session expired \(ago(last.lastMs)) (limits.session_expiry).")
-        case .sessionEnded where last.reason == "clean_session":
-            lines.append(
-                "It connected \(ago(last.lastMs)) with a clean session, which removed the one that "
-                    + "had kept its subscriptions and messages; that clean one is gone too.")
-        case .sessionEnded:
-            lines.append("An operator ended its session \(ago(last.lastMs)).")
+        case .sessionEnded: lines.append(words(ofSessionEnd: last))
         default: break
         }
         if let event = self.last(.lostMessages, "session_ended") {
@@ -73,6 +68,15 @@ package struct Explanation {
                     + "not acknowledged them.")
         }
         return lines + refusals
+    }
+
+    private func words(ofSessionEnd event: ClientEvent) -> String {
+        switch event.reason {
+        case "clean_session":
+            "It connected \(ago(event.lastMs)) with a clean session, which removed the one that had "
+                + "kept its subscriptions and messages; that clean one is gone too."
+        default: "An operator ended its session \(ago(event.lastMs))."
+        }
     }
 
     // MARK: Connection
@@ -185,7 +189,7 @@ package struct Explanation {
         return lines + denial
     }
 
-    /// Who denies the client the topic that the operator asks about.
+    /// Names the rule or the login that denies the client the topic which the operator asks about.
     private var denial: [String] {
         guard let topic, let readRight, !readRight.isAllowed else { return [] }
         switch readRight.source {

@@ -60,7 +60,8 @@ struct EventRouteTests {
     @Test("the stream says what its caller's token may do")
     func scopes() async throws {
         try await TestServer.run { server in
-            #expect(try Viewer(server).head["Hermes-Scopes"] == "admin")
+            let viewer = try Viewer(server)
+            #expect(viewer.head["Hermes-Scopes"] == "admin")
         }
     }
 

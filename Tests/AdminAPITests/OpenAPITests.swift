@@ -132,7 +132,7 @@ struct OpenAPITests {
                 }
             }
         }
-        #expect(checked == 27)
+        #expect(checked == 19)
     }
 
     @Test("fields of requests, names and sizes are those of the code")

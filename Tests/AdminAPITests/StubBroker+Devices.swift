@@ -1,24 +1,26 @@
 import BrokerAPI
 
 extension StubBroker.State {
-    /// Answers the commands of devices.
-    mutating func answerDevices(_ command: BrokerCommand) {
-        switch command {
-        case .device(let clientID, let reply): reply(.success(devices[clientID]))
-        case .setDevice(let clientID, let device, let reply):
-            guard !hasNoRoomForDevices else { return reply(.success(false)) }
+    /// Answers what is asked about devices.
+    mutating func answerDevices(_ asked: any AskedQuestion) {
+        switch asked {
+        case let asked as Asked<ShowDevice>:
+            asked.reply(.success(devices[asked.question.clientID]))
+        case let asked as Asked<SetDevice>:
+            guard !hasNoRoomForDevices else { return asked.reply(.success(false)) }
+            let clientID = asked.question.clientID
             devices[clientID] = DeviceDetail(
-                clientID: clientID, device: device, wake: .none, waiting: 0)
-            reply(.success(true))
-        case .removeDevice(let clientID, let reply):
-            reply(.success(devices.removeValue(forKey: clientID) != nil))
-        case .deviceList(_, _, let reply):
+                clientID: clientID, device: asked.question.device, wake: .none, waiting: 0)
+            asked.reply(.success(true))
+        case let asked as Asked<RemoveDevice>:
+            asked.reply(.success(devices.removeValue(forKey: asked.question.clientID) != nil))
+        case let asked as Asked<ListDevices>:
             var page = DevicePage()
             page.devices = devices.values.sorted { $0.clientID < $1.clientID }
-            reply(.success(page))
-        case .tryWake(let clientID, let reply):
-            reply(.success(devices[clientID] == nil ? nil : trial))
-        default: preconditionFailure("not a command of devices")
+            asked.reply(.success(page))
+        case let asked as Asked<TryWake>:
+            asked.reply(.success(devices[asked.question.clientID] == nil ? nil : trial))
+        default: preconditionFailure("the stub does not answer \(type(of: asked))")
         }
     }
 }

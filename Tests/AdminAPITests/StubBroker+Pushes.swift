@@ -1,29 +1,38 @@
 import BrokerAPI
 
 extension StubBroker.State {
-    /// Answers the commands of tags and pushes.
-    mutating func answer(_ command: BrokerCommand) {
-        switch command {
-        case .tags(let clientID, let reply): reply(.success(tags[clientID] ?? []))
-        case .changeTags(let clientID, let added, let removed, let reply):
-            reply(.success(tagChange ?? changeTags(of: clientID, added, removed)))
-        case .tagList(let place, _, let reply): reply(.success(tagPages[place] ?? TagPage()))
-        case .taggedClients(_, let place, _, let reply):
-            reply(.success(taggedClientPages[place] ?? TaggedClientPage()))
-        case .push(let request, let reply):
-            if let known = repeated(request.publication) { return reply(.success(known)) }
+    /// Answers what is asked about tags and pushes.
+    mutating func answerPushes(_ asked: any AskedQuestion) {
+        switch asked {
+        case let asked as Asked<ShowTags>:
+            asked.reply(.success(tags[asked.question.clientID] ?? []))
+        case let asked as Asked<ChangeTags>:
+            let question = asked.question
+            asked.reply(
+                .success(
+                    tagChange ?? changeTags(of: question.clientID, question.add, question.remove)))
+        case let asked as Asked<ListTags>:
+            asked.reply(.success(tagPages[asked.question.from] ?? TagPage()))
+        case let asked as Asked<ListTaggedClients>:
+            asked.reply(.success(taggedClientPages[asked.question.from] ?? TaggedClientPage()))
+        case let asked as Asked<StartPush>:
+            let request = asked.question.request
+            if let known = repeated(request.publication) { return asked.reply(.success(known)) }
             pushRequests.append(request)
-            reply(.success(outcome(of: request)))
-        case .previewPush(let target, let reply):
-            previews.append(target)
-            reply(.success(preview))
-        case .pushStatus(let name, let reply): reply(.success(pushes[name.text]))
-        case .pushList(_, _, let reply):
-            reply(.success(PushPage(pushes: pushes.values.sorted { $0.pushID < $1.pushID })))
-        case .cancelPush(let name, let reply):
-            pushes[name.text]?.state = .cancelled
-            reply(.success(pushes[name.text]))
-        default: preconditionFailure("not a command of tags or pushes")
+            asked.reply(.success(outcome(of: request)))
+        case let asked as Asked<PreviewPush>:
+            previews.append(asked.question.target)
+            asked.reply(.success(preview))
+        case let asked as Asked<ShowPush>:
+            asked.reply(.success(pushes[asked.question.name.text]))
+        case let asked as Asked<ListPushes>:
+            let sorted = pushes.values.sorted { $0.pushID < $1.pushID }
+            asked.reply(.success(PushPage(pushes: sorted)))
+        case let asked as Asked<CancelPush>:
+            let name = asked.question.name.text
+            pushes[name]?.state = .cancelled
+            asked.reply(.success(pushes[name]))
+        default: answerDevices(asked)
         }
     }
 

@@ -200,7 +200,6 @@ final class StubBroker: BrokerControl {
             reply(.success(state.withLock { $0.retained.removeValue(forKey: topic) != nil }))
         case .client(let clientID, let reply):
             reply(.success(state.withLock { $0.details[clientID] }))
-        case .readRight(_, _, let reply): reply(.success(nil))
         case .history(let clientID, let reply):
             reply(
                 .success(
@@ -287,50 +286,9 @@ final class StubBroker: BrokerControl {
         case .dropQueue(let clientID, _, let reply):
             let count = state.withLock { $0.queues.removeValue(forKey: clientID)?.messages.count }
             reply(.success(count.map { QueueDrop(dropped: $0, bound: 0, hasMore: false) }))
-        case .receipt(let name, let reply):
-            reply(.success(state.withLock { $0.receipts[name.text] }))
         case .receiptEvents(_, _, let reply): reply(.success([]))
         case .receiptEventsTaken: break
-        case .scheduled(let name, let reply):
-            reply(.success(state.withLock { $0.scheduled[name.text] }))
-        case .scheduledList(_, _, let reply):
-            reply(
-                .success(
-                    state.withLock { state in
-                        ScheduledPage(messages: Array(state.scheduled.values))
-                    }))
-        case .changeScheduled(let name, let change, let reply):
-            let messageID = name.text
-            reply(
-                .success(
-                    state.withLock { state in
-                        switch change {
-                        case .cancel: return state.scheduled.removeValue(forKey: messageID) != nil
-                        case .move(let time):
-                            state.scheduled[messageID]?.deliverAtMs = time
-                            return state.scheduled[messageID] != nil
-                        }
-                    }))
-        case .arrivals(let clientID, let reply):
-            reply(
-                .success(
-                    state.withLock { state in
-                        ArrivalPage(
-                            total: Self.arrivalTotal,
-                            clients: state.reports[clientID].map { [$0] } ?? [])
-                    }))
-        case .arrivalList(let place, _, let withLosses, let reply):
-            reply(
-                .success(
-                    state.withLock { state in
-                        state.arrivalRequests.append(withLosses)
-                        return state.arrivalPages[place] ?? ArrivalPage(total: Self.arrivalTotal)
-                    }))
-        case .tags, .changeTags, .tagList, .taggedClients, .push, .previewPush, .pushStatus,
-            .pushList, .cancelPush:
-            state.withLock { $0.answer(command) }
-        case .device, .setDevice, .removeDevice, .deviceList, .tryWake:
-            state.withLock { $0.answerDevices(command) }
+        case .question(let asked): state.withLock { $0.answer(asked) }
         case .nextWakes, .wakeAnswers: break
         case .publishGroup(let publications, let reply):
             reply(
@@ -465,28 +423,20 @@ final class StubBroker: BrokerControl {
         figures.lockoutsBegun = 314
         figures.bansMet = [BrokerFigures.Count("address", 312)]
         figures.publishersPaused = 136
-        figures.scheduledMessages = 231
-        figures.scheduledFired = 232
-        figures.scheduledExpired = 233
-        figures.collapsible = 238
-        figures.pushes = 234
-        figures.pushClients = 235
-        figures.taggedClients = 236
-        figures.tagBytes = 237
-        figures.clientsWithReports = 239
-        figures.reportBytes = 240
         figures.devices = 250
         figures.deviceBytes = 251
         figures.deviceRefusals = [BrokerFigures.Count("no_room", 252)]
         figures.wakesOwed = 253
         figures.wakeMessages = [BrokerFigures.Count("new", 254)]
         figures.wakes = [BrokerFigures.Count("accepted", 255)]
-        figures.clientReports = [BrokerFigures.Count("taken", 241)]
+        figures.features = [
+            .gauge("hermes_stub_bytes", "A gauge.", 239),
+            .counter("hermes_stub_total", "A counter.", 240),
+            .counters("hermes_stubs_total", by: "kind", "By kind.", [.init("taken", 241)]),
+        ]
         figures.reportedGrowth = arrivalTotal.counts
         figures.lostConnections = [LostConnections(cause: .keepAlive, network: "wi\"fi")]
         figures.lostConnections[0].silence.add(milliseconds: 250_000)
-        figures.idempotencyKeys = 217
-        figures.idempotencyKeysDropped = 218
         figures.memory = MemoryFigures(usedBytes: 205, limitBytes: 206, unfinishedBytes: 207)
         figures.memoryPressure = 208
         figures.authenticationsWaiting = 137

@@ -93,7 +93,7 @@ struct ClientReportFlowTests {
             try link.send(phone, .publish(topic, "x"))
         }
         #expect(Self.outcomes(link) == ["foreign": 4])
-        #expect(link.shard.figures.clientsWithReports == 0)
+        #expect(link.shard.figures.feature("hermes_clients_with_reports") == 0)
     }
 
     @Test("malformed and too large reports are counted, and the former one stays")
@@ -156,7 +156,7 @@ struct ClientReportFlowTests {
         #expect(Set(page.clients.map(\.clientID)) == ["a", "c"])
         #expect(page.total.counts.received == 6)
         #expect(page.total.reports["forgotten"] == 1)
-        #expect(link.shard.figures.reportBytes == 2 * 161)
+        #expect(link.shard.figures.feature("hermes_report_bytes") == 2 * 161)
         // The records are as large as they count.
         #expect(MemoryLayout<ClientReports.Record>.stride + 16 <= 160)
         // What the forgotten report had told is no growth again.
@@ -167,7 +167,7 @@ struct ClientReportFlowTests {
         try Self.send(link, third, Self.report(received: 4), of: "c")
         link.shard.limits.reportBytes = 161
         link.shard.trimReports()
-        #expect(link.shard.figures.clientsWithReports == 1)
+        #expect(link.shard.figures.feature("hermes_clients_with_reports") == 1)
         link.shard.limits.reportBytes = 0
         try Self.send(link, third, Self.report(received: 9), of: "c")
         #expect(link.shard.report(of: "c")?.counts.received == 4)

@@ -431,8 +431,8 @@ struct ExpiryFlowTests {
         link.commitAll()
         #expect(link.shard.scheduledMessage(OwnedName(Array("s".utf8), of: .unknown)) == nil)
         #expect(states("s", link) == [isFollowed ? "expired" : "unknown"])
-        #expect(link.shard.figures.scheduledExpired == 1)
-        #expect(link.shard.figures.scheduledFired == 0)
+        #expect(link.shard.figures.feature("hermes_scheduled_expired_total") == 1)
+        #expect(link.shard.figures.feature("hermes_scheduled_fired_total") == 0)
         #expect(link.shard.retainedMessage(of: "t") == nil)
         let told = link.notices.contains { notice in
             if case .scheduledExpired(let id, _) = notice { id == Array("s".utf8) } else { false }

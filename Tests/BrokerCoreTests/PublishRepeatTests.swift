@@ -95,7 +95,7 @@ struct PublishRepeatTests {
             many.values.map { try? $0.get() } == [
                 [.published(Self.first), repeats[0], repeats[1], .keyReused], repeats,
             ])
-        #expect(link.shard.figures.idempotencyKeys == 2)
+        #expect(link.shard.figures.feature("hermes_idempotency_keys") == 2)
     }
 
     @Test("a refused message leaves no key, so that its repeat is published")

@@ -191,8 +191,8 @@ struct ReceiptFlowTests {
         link.turn()
         #expect(receivers("a", link) == ["unknown"])
         #expect(receivers("c", link) == ["phone queued"])
-        #expect(link.shard.figures.receipts == 4)
-        #expect(link.shard.figures.receiptsDropped == 2)
+        #expect(link.shard.figures.feature("hermes_receipts") == 4)
+        #expect(link.shard.figures.feature("hermes_receipts_dropped_total") == 2)
         let phone = try link.connect("phone", cleanSession: false)
         link.turn()
         for identifier in 1...3 as ClosedRange<UInt16> {
@@ -215,7 +215,7 @@ struct ReceiptFlowTests {
         #expect(receivers("m", link) == [])
         link.advance(milliseconds: 1)
         #expect(receivers("m", link) == ["unknown"])
-        #expect(link.shard.figures.receiptsDropped == 0)
+        #expect(link.shard.figures.feature("hermes_receipts_dropped_total") == 0)
     }
 
     @Test("old receipts go in a turn of others, when nothing has stirred the features")
@@ -224,9 +224,9 @@ struct ReceiptFlowTests {
         publish(Self.message("m"), link)
         // Whoever asks for the deadline leaves the features at rest.
         while let deadline = link.shard.nextDeadline, deadline <= link.shard.now { link.turn() }
-        #expect(link.shard.figures.receipts == 1)
+        #expect(link.shard.figures.feature("hermes_receipts") == 1)
         link.advance(milliseconds: 24 * 3_600_000)
-        #expect(link.shard.figures.receipts == 0)
+        #expect(link.shard.figures.feature("hermes_receipts") == 0)
     }
 
     @Test("of two messages with one identifier, the last is found")
@@ -271,7 +271,7 @@ struct ReceiptFlowTests {
         #expect(try answers.values.last?.get() == [])
         link.shard.limits.receipts = 0
         link.turn()
-        #expect(link.shard.figures.receiptEventsDropped == 1)
-        #expect(link.shard.figures.receiptEvents == 0)
+        #expect(link.shard.figures.feature("hermes_receipt_events_dropped_total") == 1)
+        #expect(link.shard.figures.feature("hermes_receipt_events") == 0)
     }
 }

@@ -203,19 +203,6 @@ def test_names_that_differ_in_blanks_alone_look_different(browser, start_broker)
     assert page.complaints() == []
 
 
-def test_what_a_token_may_not_do_is_not_offered(browser, start_broker):
-    broker = start_broker()
-    reader = AdminAPI(broker).post_json("/v1/tokens", {"name": "r", "scopes": ["read"]}).json
-    with closing(RawClient(broker.address)) as phone:
-        phone.connect("phone")
-        page = OperatorPage(browser, broker)
-        page.type_token(reader["token"])
-        page.choose("phone")
-        assert page.sentences()[0].startswith("It is connected since ")
-        assert not page.element("disconnect").is_displayed()
-    assert page.complaints() == []
-
-
 def test_tokens_that_do_not_do_are_told(browser, start_broker):
     broker = start_broker()
     api = AdminAPI(broker)
@@ -241,10 +228,7 @@ def test_tokens_that_do_not_do_are_told(browser, start_broker):
         phone.connect("phone")
         page.open(secrets["read"])
         page.choose("phone")
-        page.element("disconnect").click()
-        page.element("confirm-yes").click()
-        eventually(lambda: "this request needs admin." in page.text("client-result"), "403")
-        phone.ping()
+        assert not page.element("disconnect").is_displayed()
         # A token that is revoked while the page is open ends it.
         assert api.request("DELETE", "/v1/tokens/read").status == 200
         eventually(lambda: page.element("entry").is_displayed(), "the form for a token")

@@ -137,47 +137,6 @@ extension MetricFamily {
             "hermes_unfinished_packet_bytes",
             "Buffers of unfinished packets, of all connections together."
         ) { $0.memory.unfinishedBytes },
-        .gauge(
-            "hermes_idempotency_keys", "Keys of messages published over HTTP, kept for repeats."
-        ) { $0.idempotencyKeys },
-        .counter(
-            "hermes_idempotency_keys_dropped_total",
-            "Keys dropped within 24 hours, because there were too many.",
-            { $0.idempotencyKeysDropped }),
-        .gauge("hermes_scheduled_messages", "Messages that are published later.") {
-            $0.scheduledMessages
-        },
-        .counter(
-            "hermes_scheduled_fired_total", "Scheduled messages that were published.",
-            { $0.scheduledFired }),
-        .counter(
-            "hermes_scheduled_expired_total",
-            "Scheduled messages that had expired before they could be published.",
-            { $0.scheduledExpired }),
-        .gauge(
-            "hermes_collapsible_messages",
-            "Queue positions whose message a later one of its collapse key may replace.",
-            { $0.collapsible }),
-        .gauge("hermes_pushes", "Pushes that are scheduled or under way.") { $0.pushes },
-        .counter(
-            "hermes_push_clients_total", "Clients whose turn in a push has come.",
-            { $0.pushClients }),
-        .gauge("hermes_tagged_clients", "Clients with tags.") { $0.taggedClients },
-        .gauge("hermes_tag_bytes", "Tags, and identifiers of clients with tags.") { $0.tagBytes },
-        .gauge(
-            "hermes_receipts", "Messages with receipts, and their receivers, which each count."
-        ) { $0.receipts },
-        .counter(
-            "hermes_receipts_dropped_total",
-            "Of these, those dropped within 24 hours, because there were too many.",
-            { $0.receiptsDropped }),
-        .gauge("hermes_receipt_events", "Events of receipts that the webhook has not delivered.") {
-            $0.receiptEvents
-        },
-        .counter(
-            "hermes_receipt_events_dropped_total",
-            "Events of receipts that were dropped before the webhook delivered them.",
-            { $0.receiptEventsDropped }),
         .gauge("hermes_publishers_paused", "Clients that are not read at present.") {
             $0.publishersPaused
         },

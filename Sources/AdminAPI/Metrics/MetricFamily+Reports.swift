@@ -3,15 +3,6 @@ import BrokerAPI
 extension MetricFamily {
     /// Metrics of what clients report, and of connections that they lost.
     static let reports: [MetricFamily] = [
-        .gauge("hermes_clients_with_reports", "Clients whose newest report is kept.") {
-            $0.clientsWithReports
-        },
-        .gauge("hermes_report_bytes", "These reports, and the identifiers of their clients.") {
-            $0.reportBytes
-        },
-        .counters(
-            "hermes_client_reports_total", by: "outcome",
-            "Reports that clients published, by what became of them.", { $0.clientReports }),
         .counters(
             "hermes_client_reported_total", by: "counter",
             "What the counters in clients' reports have grown by.",

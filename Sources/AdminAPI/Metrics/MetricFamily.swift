@@ -38,6 +38,19 @@ struct MetricFamily: Sendable {
 }
 
 extension MetricFamily {
+    /// A figure of a feature.
+    init(_ figure: FeatureFigure) {
+        self.init(
+            name: figure.name, kind: figure.kind == .counter ? .counter : .gauge, help: figure.help
+        ) { _ in
+            figure.counts.map { count in
+                Sample(
+                    labels: figure.label.map { [($0, count.label)] } ?? [],
+                    value: .integer(count.value))
+            }
+        }
+    }
+
     /// A counter without labels.
     static func counter(
         _ name: String, _ help: String, _ value: @escaping @Sendable (BrokerFigures) -> UInt64

@@ -8,7 +8,7 @@ enum MetricsText {
     static func render(_ figures: BrokerFigures) -> String {
         var text = ""
         text.reserveCapacity(16 * 1_024)
-        for family in MetricFamily.all {
+        for family in MetricFamily.all + figures.features.map({ MetricFamily($0) }) {
             let samples = family.samples(figures)
             // A family may be empty, such as that of the certificate.
             if samples.isEmpty { continue }

@@ -16,18 +16,15 @@ struct ArrivalRoutes: Sendable {
             let withLosses = try request.query.bool("losses") ?? false
             if let clientID = request.query["client_id"] {
                 _ = try ClientIDText(clientID, field: "client_id")
-                var page: ArrivalPage = try await broker.ask {
-                    .arrivals(clientID: clientID, $0)
-                }
+                var page = try await broker.ask(ShowArrivals(clientID: clientID))
                 if withLosses { page.clients.removeAll { $0.counts.losses == 0 } }
                 return try Response.json(page)
             }
             var total = ArrivalTotal()
             let (clients, next) = try await request.query.gather {
                 place, limit throws(Problem) -> ([ClientReport], String?) in
-                let page: ArrivalPage = try await broker.ask {
-                    .arrivalList(from: place, limit: limit, withLosses: withLosses, $0)
-                }
+                let page = try await broker.ask(
+                    ListArrivals(from: place, limit: limit, withLosses: withLosses))
                 total = page.total
                 return (page.clients, page.next)
             }

@@ -21,7 +21,7 @@ struct DeviceRoutes: Sendable {
         Route(method: .get, path: Self.path, access: .reading(.refused)) {
             request throws(Problem) in
             let clientID = try Self.clientID(of: request)
-            let device: DeviceDetail? = try await broker.ask { .device(clientID: clientID, $0) }
+            let device = try await broker.ask(ShowDevice(clientID: clientID))
             guard let device else { throw try await missing(clientID) }
             return try Response.json(DeviceModel(device))
         }
@@ -42,11 +42,9 @@ struct DeviceRoutes: Sendable {
             request throws(Problem) in
             let clientID = try Self.clientID(of: request)
             let device = try Self.device(try JSONFields(try request.json(), known: Self.fields))
-            let isStored: Bool = try await broker.ask {
-                .setDevice(clientID: clientID, device, $0)
-            }
+            let isStored = try await broker.ask(SetDevice(clientID: clientID, device: device))
             guard isStored else { throw Problem.devicesFull }
-            let stored: DeviceDetail? = try await broker.ask { .device(clientID: clientID, $0) }
+            let stored = try await broker.ask(ShowDevice(clientID: clientID))
             guard let stored else { throw Problem.noDevice(clientID) }
             return try Response.json(DeviceModel(stored))
         }
@@ -59,9 +57,7 @@ struct DeviceRoutes: Sendable {
         ) {
             request throws(Problem) in
             let clientID = try Self.clientID(of: request)
-            let wasThere: Bool = try await broker.ask {
-                .removeDevice(clientID: clientID, $0)
-            }
+            let wasThere = try await broker.ask(RemoveDevice(clientID: clientID))
             guard wasThere else { throw Problem.noDevice(clientID) }
             return Response(status: .noContent)
         }
@@ -75,7 +71,7 @@ struct DeviceRoutes: Sendable {
         ) {
             request throws(Problem) in
             let clientID = try Self.clientID(of: request)
-            let trial: WakeTrial? = try await broker.ask { .tryWake(clientID: clientID, $0) }
+            let trial = try await broker.ask(TryWake(clientID: clientID))
             guard var trial else { throw Problem.noDevice(clientID) }
             if trial.outcome == WakeResult.later.name {
                 trial.reason = try await obstacle(for: clientID) ?? trial.reason
@@ -86,7 +82,7 @@ struct DeviceRoutes: Sendable {
 
     /// Why the device of a client can be sent nothing now; `nil` when its sender sends.
     private func obstacle(for clientID: String) async throws(Problem) -> String? {
-        let device: DeviceDetail? = try await broker.ask { .device(clientID: clientID, $0) }
+        let device = try await broker.ask(ShowDevice(clientID: clientID))
         return device.flatMap {
             senders().obstacle(
                 for: $0.device.kind, bundle: $0.device.bundle,
@@ -102,9 +98,7 @@ struct DeviceRoutes: Sendable {
         ) { request throws(Problem) in
             let (devices, next) = try await request.query.gather {
                 place, limit throws(Problem) -> ([DeviceDetail], String?) in
-                let page: DevicePage = try await broker.ask {
-                    .deviceList(from: place, limit: limit, $0)
-                }
+                let page = try await broker.ask(ListDevices(from: place, limit: limit))
                 return (page.devices, page.next)
             }
             return try Response.json(

@@ -45,9 +45,7 @@ struct ExplainRoute: Sendable {
         var readRight: ReadRight?
         let asked = topic ?? about?.topic
         if let asked {
-            readRight = try await broker.ask {
-                .readRight(clientID: clientID, topic: asked, $0)
-            }
+            readRight = try await broker.ask(AskReadRight(clientID: clientID, topic: asked))
         }
         let explanation = Explanation(
             clientID: clientID, detail: detail, history: history, topic: asked,
@@ -79,7 +77,7 @@ struct ExplainRoute: Sendable {
         _ name: OwnedName, for clientID: String
     ) async throws(Problem) -> MessageExplanation {
         let messageID = String(decoding: name.name, as: UTF8.self)
-        let receipt: MessageReceipt? = try await broker.ask { .receipt(name, $0) }
+        let receipt = try await broker.ask(ShowReceipt(name: name))
         let isListed = receipt?.receivers?.contains { $0.clientID.hasBytes(of: clientID) } ?? false
         let (queued, isLonger) =
             isListed ? (nil, false) : try await find(messageID, in: clientID)

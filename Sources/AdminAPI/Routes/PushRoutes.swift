@@ -30,9 +30,8 @@ struct PushRoutes: Sendable {
                 if let obstacle = order.obstacle ?? publisher.bounds.charge(request.caller) {
                     throw obstacle
                 }
-                let preview: PushPreview = try await publisher.broker.ask {
-                    .previewPush(order.request.target, $0)
-                }
+                let preview = try await publisher.broker.ask(
+                    PreviewPush(target: order.request.target))
                 return try Response.json(preview)
             }
             var response = try Response.json(try await store(order, for: request.caller))
@@ -48,9 +47,7 @@ struct PushRoutes: Sendable {
         ) { request throws(Problem) in
             let limit = try request.query.pageSize()
             let below = try request.query.integer("cursor", in: 0...Int64.max).map { UInt64($0) }
-            var page: PushPage = try await publisher.broker.ask {
-                .pushList(below: below, limit: limit, $0)
-            }
+            var page = try await publisher.broker.ask(ListPushes(below: below, limit: limit))
             page.pushes.removeAll { !request.maySee($0.topic) }
             return try Response.json(page)
         }
@@ -71,7 +68,7 @@ struct PushRoutes: Sendable {
             request throws(Problem) in
             let pushID = try await status(of: request).pushID
             let name = request.owned(pushID)
-            let status: PushStatus? = try await publisher.broker.ask { .cancelPush(name, $0) }
+            let status = try await publisher.broker.ask(CancelPush(name: name))
             guard let status else { throw Problem.unknownPush(pushID) }
             return try Response.json(status)
         }
@@ -99,13 +96,13 @@ struct PushRoutes: Sendable {
     }
 
     private func store(_ request: PushRequest) async throws(Problem) -> PublishOutcome {
-        try await publisher.broker.ask { .push(request, $0) }
+        try await publisher.broker.ask(StartPush(request: request))
     }
 
     private func status(of request: RouteRequest) async throws(Problem) -> PushStatus {
         let pushID = request.parameter("id")
         let name = request.owned(pushID)
-        let status: PushStatus? = try await publisher.broker.ask { .pushStatus(name, $0) }
+        let status = try await publisher.broker.ask(ShowPush(name: name))
         guard let status, request.maySee(status.topic) else {
             throw Problem.unknownPush(pushID)
         }

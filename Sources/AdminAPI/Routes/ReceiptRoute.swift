@@ -10,7 +10,7 @@ extension Route {
             request throws(Problem) in
             let messageID = request.parameter("id")
             let name = request.owned(messageID)
-            let receipt: MessageReceipt? = try await broker.ask { .receipt(name, $0) }
+            let receipt = try await broker.ask(ShowReceipt(name: name))
             guard let receipt, request.maySee(receipt.topic) else {
                 throw Problem.unknownReceipt(messageID)
             }

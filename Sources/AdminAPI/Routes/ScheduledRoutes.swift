@@ -21,9 +21,7 @@ struct ScheduledRoutes: Sendable {
         ) { request throws(Problem) in
             let limit = try request.query.pageSize()
             let place = try request.query.placeCursor(UInt32.self)
-            var page: ScheduledPage = try await broker.ask {
-                .scheduledList(from: place, limit: limit, $0)
-            }
+            var page = try await broker.ask(ListScheduled(from: place, limit: limit))
             page.messages.removeAll { !request.maySee($0.topic) }
             page.next = page.next.flatMap { UInt32($0) }.map { PlaceCursor($0).text }
             return try Response.json(page)
@@ -73,18 +71,14 @@ struct ScheduledRoutes: Sendable {
     ) async throws(Problem) {
         let messageID = request.parameter("id")
         let name = request.owned(messageID)
-        let isFound: Bool = try await broker.ask {
-            .changeScheduled(name, change, $0)
-        }
+        let isFound = try await broker.ask(ChangeScheduled(name: name, change: change))
         if !isFound { throw Problem.notScheduled(messageID) }
     }
 
     private func message(of request: RouteRequest) async throws(Problem) -> ScheduledMessage {
         let messageID = request.parameter("id")
         let name = request.owned(messageID)
-        let message: ScheduledMessage? = try await broker.ask {
-            .scheduled(name, $0)
-        }
+        let message = try await broker.ask(ShowScheduled(name: name))
         guard let message, request.maySee(message.topic) else {
             throw Problem.notScheduled(messageID)
         }

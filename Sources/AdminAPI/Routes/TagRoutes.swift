@@ -19,7 +19,7 @@ struct TagRoutes: Sendable {
         Route(method: .get, path: "/v1/clients/{id}/tags", access: .reading(.refused)) {
             request throws(Problem) in
             let clientID = try Self.clientID(of: request)
-            let tags: [String] = try await broker.ask { .tags(clientID: clientID, $0) }
+            let tags = try await broker.ask(ShowTags(clientID: clientID))
             return try Response.json(ClientTags(clientID: clientID, tags: tags))
         }
     }
@@ -43,10 +43,9 @@ struct TagRoutes: Sendable {
                     "remove", "holds the tag \"\(both.text.visible())\", and so does add",
                     fix: "Give it in one of them.")
             }
-            let outcome: TagChange = try await broker.ask {
-                .changeTags(
-                    clientID: clientID, add: added.map(\.text), remove: removed.map(\.text), $0)
-            }
+            let outcome = try await broker.ask(
+                ChangeTags(
+                    clientID: clientID, add: added.map(\.text), remove: removed.map(\.text)))
             switch outcome {
             case .changed(let tags):
                 return try Response.json(ClientTags(clientID: clientID, tags: tags))
@@ -62,9 +61,7 @@ struct TagRoutes: Sendable {
         ) { request throws(Problem) in
             let (tags, next) = try await request.query.gather {
                 place, limit throws(Problem) -> ([TagSummary], String?) in
-                let page: TagPage = try await broker.ask {
-                    .tagList(from: place, limit: limit, $0)
-                }
+                let page = try await broker.ask(ListTags(from: place, limit: limit))
                 return (page.tags, page.next)
             }
             return try Response.json(TagPage(tags: tags, next: next))
@@ -79,9 +76,8 @@ struct TagRoutes: Sendable {
             let tag = try TagText(request.parameter("tag"), field: "tag").text
             let (clients, next) = try await request.query.gather {
                 place, limit throws(Problem) -> ([String], String?) in
-                let page: TaggedClientPage = try await broker.ask {
-                    .taggedClients(tag: tag, from: place, limit: limit, $0)
-                }
+                let page = try await broker.ask(
+                    ListTaggedClients(tag: tag, from: place, limit: limit))
                 return (page.clients, page.next)
             }
             return try Response.json(TaggedClientPage(clients: clients, next: next))

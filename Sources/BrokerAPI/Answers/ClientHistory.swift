@@ -39,14 +39,14 @@ public struct ClientEvent: Codable, Sendable, Equatable {
         case denied
         /// The session expired.
         case expired
-        /// The session was ended by an operator, or by the client with a clean session.
-        case sessionEnded = "session_ended"
         /// The push service says that the client's device is gone, which was forgotten.
         case deviceGone = "device_gone"
         /// The push service refused the client's device, which is not woken until it registers again.
         case deviceSetAside = "device_set_aside"
         /// Connections came and went again and again; a trouble, and no event of a history.
         case flapping
+        /// The session was ended by an operator, or by the client with a clean session.
+        case sessionEnded = "session_ended"
     }
 
     public var kind: Kind

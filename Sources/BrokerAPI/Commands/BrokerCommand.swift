@@ -22,9 +22,6 @@ public enum BrokerCommand: Sendable {
     case removeRetained(topic: String, Reply<Bool>)
     /// `nil` without a connection or session of that client identifier.
     case client(String, Reply<ClientDetail?>)
-    /// Whether a client may get messages of a topic; `nil` without a session. A login that the broker
-    /// has forgotten in a restart is not asked.
-    case readRight(clientID: String, topic: String, Reply<ReadRight?>)
     /// What happened to a client lately, with or without a session.
     case history(clientID: String, Reply<ClientHistory>)
     /// The clients in trouble, the newest trouble first: of one kind, or of all.
@@ -69,59 +66,16 @@ public enum BrokerCommand: Sendable {
     /// each when all are stored as `durability` requires. Senders bound a group, for instance to
     /// 1,024 messages and 1 MiB.
     case publishGroup([Publication], Reply<[PublishOutcome]>)
-    /// The receipt of the owner's last message of a name, or else of another owner's; `nil` without
-    /// one. So it is for scheduled messages and pushes.
-    case receipt(OwnedName, Reply<MessageReceipt?>)
     /// The first events with higher numbers, at most so many, once there are any; none after 10 s.
     /// A further call answers the one before it with none.
     case receiptEvents(after: UInt64, most: Int, Reply<[ReceiptEvent]>)
     /// Drops the events up to this number; they are not told again, also after a restart.
     case receiptEventsTaken(through: UInt64)
-    /// A scheduled message; `nil` without one of that identifier.
-    case scheduled(OwnedName, Reply<ScheduledMessage?>)
-    /// Scheduled messages in no particular order; `from` is 0, or the previous page's `next`.
-    case scheduledList(from: UInt32, limit: Int, Reply<ScheduledPage>)
-    /// Changes a scheduled message, and answers once that is stored: false without one.
-    case changeScheduled(OwnedName, ScheduledChange, Reply<Bool>)
-    /// The tags of a client; none for an unknown one.
-    case tags(clientID: String, Reply<[String]>)
-    /// Adds and removes tags of a client, which need not have a session, and answers once that is
-    /// stored.
-    case changeTags(clientID: String, add: [String], remove: [String], Reply<TagChange>)
-    /// Tags in no particular order; `from` is 0, or the previous page's `next`.
-    case tagList(from: UInt32, limit: Int, Reply<TagPage>)
-    /// Clients with a tag in no particular order; `from` is 0, or the previous page's `next`.
-    case taggedClients(tag: String, from: UInt32, limit: Int, Reply<TaggedClientPage>)
-    /// The sums over all clients' reports, with the report of one client if there is one.
-    case arrivals(clientID: String, Reply<ArrivalPage>)
-    /// The sums over all clients' reports, with some of these in no particular order; `from` is 0, or
-    /// the previous page's `next`.
-    case arrivalList(from: UInt32, limit: Int, withLosses: Bool, Reply<ArrivalPage>)
-    /// Begins or schedules a push, and answers once that is stored.
-    case push(PushRequest, Reply<PublishOutcome>)
-    /// The clients that a push would reach now.
-    case previewPush(PushTarget, Reply<PushPreview>)
-    /// A push; `nil` without one of that identifier.
-    case pushStatus(OwnedName, Reply<PushStatus?>)
-    /// Pushes, the youngest first; `below` is the previous page's `next`, or `nil`.
-    case pushList(below: UInt64?, limit: Int, Reply<PushPage>)
-    /// Cancels what has not left of a push, and answers once that is stored with what has; `nil`
-    /// without one.
-    case cancelPush(OwnedName, Reply<PushStatus?>)
-
-    /// The device of a client, with the wake that it is owed; `nil` without one.
-    case device(clientID: String, Reply<DeviceDetail?>)
-    /// Registers a client's device, and answers once that is stored: false when there is no room.
-    case setDevice(clientID: String, Device, Reply<Bool>)
-    /// Forgets a client's device, and answers once that is stored: false without one.
-    case removeDevice(clientID: String, Reply<Bool>)
-    /// Devices in no particular order; `from` is 0, or the previous page's `next`.
-    case deviceList(from: UInt32, limit: Int, Reply<DevicePage>)
-    /// Sends a notification to a client's device now, and tells its end: `nil` without a device.
-    case tryWake(clientID: String, Reply<WakeTrial?>)
     /// See ``WakeFeed``. A further call takes the place of the one before it.
     case nextWakes(Device.Kind, WakeDemand)
     case wakeAnswers([WakeAnswer])
+    /// What a feature answers.
+    case question(any AskedQuestion)
 
     /// True for what an operator does against an overload, and what must not wait for one to end.
     public var isUrgent: Bool {
@@ -143,7 +97,6 @@ public enum BrokerCommand: Sendable {
         case .retained(_, let reply): reply(.failure(error))
         case .removeRetained(_, let reply): reply(.failure(error))
         case .client(_, let reply): reply(.failure(error))
-        case .readRight(_, _, let reply): reply(.failure(error))
         case .history(_, let reply): reply(.failure(error))
         case .troubles(_, _, let reply): reply(.failure(error))
         case .beginTrace(_, let reply): reply(.failure(error))
@@ -162,29 +115,10 @@ public enum BrokerCommand: Sendable {
         case .dropQueue(_, _, let reply): reply(.failure(error))
         case .publish(_, let reply): reply(.failure(error))
         case .publishGroup(_, let reply): reply(.failure(error))
-        case .receipt(_, let reply): reply(.failure(error))
         case .receiptEvents(_, _, let reply): reply(.failure(error))
         case .receiptEventsTaken: return
-        case .scheduled(_, let reply): reply(.failure(error))
-        case .scheduledList(_, _, let reply): reply(.failure(error))
-        case .changeScheduled(_, _, let reply): reply(.failure(error))
-        case .tags(_, let reply): reply(.failure(error))
-        case .changeTags(_, _, _, let reply): reply(.failure(error))
-        case .tagList(_, _, let reply): reply(.failure(error))
-        case .taggedClients(_, _, _, let reply): reply(.failure(error))
-        case .arrivals(_, let reply): reply(.failure(error))
-        case .arrivalList(_, _, _, let reply): reply(.failure(error))
-        case .push(_, let reply): reply(.failure(error))
-        case .previewPush(_, let reply): reply(.failure(error))
-        case .pushStatus(_, let reply): reply(.failure(error))
-        case .pushList(_, _, let reply): reply(.failure(error))
-        case .cancelPush(_, let reply): reply(.failure(error))
-        case .device(_, let reply): reply(.failure(error))
-        case .setDevice(_, _, let reply): reply(.failure(error))
-        case .removeDevice(_, let reply): reply(.failure(error))
-        case .deviceList(_, _, let reply): reply(.failure(error))
-        case .tryWake(_, let reply): reply(.failure(error))
         case .nextWakes, .wakeAnswers: return
+        case .question(let asked): asked.refuse(error)
         }
     }
 }

@@ -153,31 +153,8 @@ public struct BrokerFigures: Sendable, Equatable {
     /// Connections and CONNECTs that bans refused, by kind.
     public var bansMet: [Count] = []
 
-    /// Keys of published messages that are kept for repeats.
-    public var idempotencyKeys = 0
-    /// Keys that were dropped before their time, because there were too many.
-    public var idempotencyKeysDropped: UInt64 = 0
-    /// Messages that are published later.
-    public var scheduledMessages = 0
-    /// Scheduled messages that were published at their time.
-    public var scheduledFired: UInt64 = 0
-    /// Scheduled messages that had expired before they could be published.
-    public var scheduledExpired: UInt64 = 0
-    /// Queue positions whose message a later one may replace.
-    public var collapsible = 0
-    /// Clients with tags.
-    public var taggedClients = 0
-    /// Bytes of tags and of the identifiers of clients with tags.
-    public var tagBytes = 0
-    /// Pushes that are scheduled or under way.
-    public var pushes = 0
-    /// Clients whose turn in a push has come.
-    public var pushClients: UInt64 = 0
-    /// Clients whose reports are kept, and their bytes.
-    public var clientsWithReports = 0
-    public var reportBytes = 0
-    /// Reports of clients, by what became of them.
-    public var clientReports: [Count] = []
+    /// What features count.
+    public var features: [FeatureFigure] = []
     /// What the counters of clients' reports have grown by.
     public var reportedGrowth = ReportedCounts()
     /// Devices, and their bytes.
@@ -193,14 +170,6 @@ public struct BrokerFigures: Sendable, Equatable {
     public var wakes: [Count] = []
     /// Connections that ended without DISCONNECT.
     public var lostConnections: [LostConnections] = []
-    /// Messages with receipts and their receivers, which each count.
-    public var receipts = 0
-    /// Receipts that were dropped before their time, because there were too many.
-    public var receiptsDropped: UInt64 = 0
-    /// Events for the webhook that are not taken.
-    public var receiptEvents = 0
-    /// Events that were dropped with their receipts before they were taken.
-    public var receiptEventsDropped: UInt64 = 0
 
     /// Clients that are not read at the moment.
     public var publishersPaused = 0

@@ -146,7 +146,7 @@ extension Shard {
         // Other members get the messages that the client has not acknowledged.
         if wereShared { handOver(session, nil, unacknowledged: true) }
         if sessions[session].isPersistent {
-            let lost = isReadLater ? 0 : UInt64(sessions[session].outbound.unreceived)
+            let lost = isReadLater ? 0 : UInt64(sessions[session].outbound.unfinished)
             tellEnd(end, of: sessions.identifier(of: session), lost: lost)
         }
         if sessions[session].follows { followers.sessionEnded(&self, session) }

@@ -1,3 +1,4 @@
+import BrokerCore
 import Store
 
 /// A queue position whose message a later one may replace.
@@ -58,4 +59,16 @@ extension StoredCollapsible {
         try key.finish()
         while !value.isAtEnd { sequences.append(try value.number()) }
     }
+}
+
+extension FactTable {
+    static var collapsible: FactTable { FactTable(number: 6, name: "collapsible") }
+}
+
+extension StoredTable {
+    static let collapsible = StoredTable(
+        .collapsible,
+        restore: { (shard: inout Shard, fact) throws(DamagedFact) in
+            shard.restoreCollapsible(try StoredCollapsible(fact), of: fact.owner)
+        })
 }

@@ -1,3 +1,4 @@
+import BrokerAPI
 import BrokerCore
 import Store
 import Structures
@@ -162,5 +163,15 @@ struct CollapseIndex: ~Copyable {
         withUnsafeBytes(
             of: (session, UInt64(truncatingIfNeeded: key), UInt64(truncatingIfNeeded: key >> 64))
         ) { hash($0) }
+    }
+}
+
+extension CollapseIndex {
+    var figures: [FeatureFigure] {
+        [
+            .gauge(
+                "hermes_collapsible_messages",
+                "Queue positions whose message a later one of its collapse key may replace.", count)
+        ]
     }
 }

@@ -225,3 +225,9 @@ extension Shard {
 
     static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 }
+
+extension AskReadRight: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<ReadRight?>) {
+        reply(.success(shard.readRight(of: clientID, topic: topic)))
+    }
+}

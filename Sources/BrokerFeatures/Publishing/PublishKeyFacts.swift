@@ -1,3 +1,4 @@
+import BrokerCore
 import Store
 
 /// A key under which a message was published, and the answer that every repeat gets.
@@ -76,4 +77,16 @@ extension PublishKey {
         try key.finish()
         try value.finish()
     }
+}
+
+extension FactTable {
+    static var publishKey: FactTable { FactTable(number: 2, name: "publish_key") }
+}
+
+extension StoredTable {
+    static let publishKeys = StoredTable(
+        .publishKey,
+        restore: { (shard: inout Shard, fact) throws(DamagedFact) in
+            shard.features.publishKeys.restore(try PublishKey(fact))
+        })
 }

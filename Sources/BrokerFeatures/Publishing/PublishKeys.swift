@@ -197,3 +197,16 @@ extension PublishCounts {
             dropped: Int(key.dropped))
     }
 }
+
+extension PublishKeys {
+    var figures: [FeatureFigure] {
+        [
+            .gauge(
+                "hermes_idempotency_keys",
+                "Keys of messages published over HTTP, kept for repeats.", count),
+            .counter(
+                "hermes_idempotency_keys_dropped_total",
+                "Keys dropped within 24 hours, because there were too many.", droppedEarly),
+        ]
+    }
+}

@@ -1,3 +1,4 @@
+import BrokerCore
 import Store
 
 /// The last sequence number of each channel.
@@ -19,4 +20,17 @@ func sequence(in fact: StoredFact) throws(DamagedFact) -> (channel: [UInt8], num
     let number = try value.number()
     try value.finish()
     return ([UInt8](fact.key), number)
+}
+
+extension FactTable {
+    static var sequence: FactTable { FactTable(number: 1, name: "sequence") }
+}
+
+extension StoredTable {
+    static let sequences = StoredTable(
+        .sequence,
+        restore: { (shard: inout Shard, fact) throws(DamagedFact) in
+            let (channel, number) = try sequence(in: fact)
+            shard.features.requests.restore(channel: channel, number: number)
+        })
 }

@@ -1,4 +1,5 @@
 import BrokerAPI
+import BrokerCore
 import Store
 
 /// A message that goes to many clients.
@@ -215,4 +216,18 @@ extension PushProgress {
         endedMs = try value.time()
         try value.finish()
     }
+}
+
+extension FactTable {
+    static var push: FactTable { FactTable(number: 8, name: "push") }
+}
+
+extension StoredTable {
+    static let pushes = StoredTable(
+        .push,
+        restore: { (shard: inout Shard, fact) throws(DamagedFact) in
+            guard let push = try shard.features.restoring.push.add(fact) else { return }
+            guard shard.restorePush(push) else { throw DamagedFact() }
+        },
+        noteNumber: { shard, number in shard.features.pushes.noteStored(number) })
 }

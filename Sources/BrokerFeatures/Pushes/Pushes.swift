@@ -295,3 +295,13 @@ struct Pushes {
         for preview in takeAll(&previews) { preview.reply(.failure(.stopping)) }
     }
 }
+
+extension Pushes {
+    var figures: [FeatureFigure] {
+        [
+            .gauge("hermes_pushes", "Pushes that are scheduled or under way.", openCount),
+            .counter(
+                "hermes_push_clients_total", "Clients whose turn in a push has come.", reached),
+        ]
+    }
+}

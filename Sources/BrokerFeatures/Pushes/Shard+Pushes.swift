@@ -158,3 +158,33 @@ extension Shard {
         return true
     }
 }
+
+extension StartPush: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<PublishOutcome>) {
+        shard.push(request, reply: reply)
+    }
+}
+
+extension PreviewPush: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<PushPreview>) {
+        shard.previewPush(target, reply: reply)
+    }
+}
+
+extension ShowPush: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<PushStatus?>) {
+        reply(.success(shard.pushStatus(name)))
+    }
+}
+
+extension ListPushes: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<PushPage>) {
+        reply(.success(shard.pushList(below: below, limit: limit)))
+    }
+}
+
+extension CancelPush: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<PushStatus?>) {
+        shard.cancelPush(name, reply: reply)
+    }
+}

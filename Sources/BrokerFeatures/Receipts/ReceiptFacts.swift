@@ -1,4 +1,5 @@
 import BrokerAPI
+import BrokerCore
 import Store
 
 /// A message whose receivers are followed.
@@ -208,4 +209,32 @@ extension StoredReceiver {
 
 extension Receipts.Record {
     var factOwner: FactOwner { messageID.withBytes { FactOwner($0) } }
+}
+
+extension FactTable {
+    static var receiptBounds: FactTable { FactTable(number: 3, name: "receipt_bounds") }
+    static var receipt: FactTable { FactTable(number: 4, name: "receipt") }
+}
+
+extension StoredTable {
+    static let receiptBounds = StoredTable(
+        .receiptBounds,
+        restore: { (shard: inout Shard, fact) throws(DamagedFact) in
+            shard.features.receipts.restore(try ReceiptProgress(fact))
+        })
+
+    static let receipts = StoredTable(
+        .receipt,
+        restore: { (shard: inout Shard, fact) throws(DamagedFact) in
+            switch try ReceiptFact(fact) {
+            case .receipt(let receipt): shard.features.receipts.restore(receipt, pool: shard.pool)
+            case .end(let end):
+                shard.features.receipts.events.noteStored(end.event)
+                shard.features.restoring.receiverEnd = end
+            case .receiver(let receiver):
+                let end = shard.features.restoring.receiverEnd.take()
+                shard.restoreReceiver(receiver, receiver.end(end))
+            }
+        },
+        noteNumber: { shard, number in shard.features.receipts.noteStored(number) })
 }

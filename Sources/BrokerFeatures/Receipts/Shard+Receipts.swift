@@ -201,3 +201,9 @@ extension Shard {
         }
     }
 }
+
+extension ShowReceipt: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<MessageReceipt?>) {
+        reply(.success(shard.receipt(of: name)))
+    }
+}

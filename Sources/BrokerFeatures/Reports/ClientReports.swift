@@ -233,3 +233,18 @@ enum ReportOutcome: UInt8, CountLabel {
         }
     }
 }
+
+extension ClientReports {
+    var figures: [FeatureFigure] {
+        [
+            .gauge(
+                "hermes_clients_with_reports", "Clients whose newest report is kept.", count),
+            .gauge(
+                "hermes_report_bytes",
+                "Newest reports of clients, and the identifiers of these clients.", bytes),
+            .counters(
+                "hermes_client_reports_total", by: "outcome",
+                "Reports that clients published, by what became of them.", outcomes.figures),
+        ]
+    }
+}

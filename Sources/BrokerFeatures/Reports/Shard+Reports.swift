@@ -73,3 +73,15 @@ extension CloseReason {
         }
     }
 }
+
+extension ShowArrivals: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<ArrivalPage>) {
+        reply(.success(shard.arrivals(of: clientID)))
+    }
+}
+
+extension ListArrivals: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<ArrivalPage>) {
+        reply(.success(shard.arrivals(from: from, limit: limit, withLosses: withLosses)))
+    }
+}

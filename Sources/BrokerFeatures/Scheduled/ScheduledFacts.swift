@@ -1,4 +1,5 @@
 import BrokerAPI
+import BrokerCore
 import Store
 
 /// A message that is published at a later time.
@@ -107,4 +108,28 @@ enum ScheduledFact: Hashable {
 
 extension ScheduledMessages.Record {
     var factOwner: FactOwner { messageID.withBytes { FactOwner($0) } }
+}
+
+extension FactTable {
+    static var scheduled: FactTable { FactTable(number: 5, name: "scheduled") }
+}
+
+extension StoredTable {
+    static let scheduled = StoredTable(
+        .scheduled,
+        restore: { (shard: inout Shard, fact) throws(DamagedFact) in
+            switch try ScheduledFact(fact) {
+            case .moved(let number, let dueMs):
+                shard.features.restoring.scheduledMoved = (number, dueMs)
+            case .message(var stored):
+                if let moved = shard.features.restoring.scheduledMoved,
+                    moved.number == stored.number
+                {
+                    stored.dueMs = moved.dueMs
+                }
+                guard StoredQoS(byte: stored.qos) != nil else { throw DamagedFact() }
+                shard.features.scheduled.insert(stored, pool: shard.pool)
+            }
+        },
+        noteNumber: { shard, number in shard.features.scheduled.noteStored(number) })
 }

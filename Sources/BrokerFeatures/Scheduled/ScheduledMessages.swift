@@ -191,3 +191,16 @@ struct ScheduledMessages: ~Copyable {
         records[place].heapPlace = UInt32(index)
     }
 }
+
+extension ScheduledMessages {
+    var figures: [FeatureFigure] {
+        [
+            .gauge("hermes_scheduled_messages", "Messages that are published later.", count),
+            .counter(
+                "hermes_scheduled_fired_total", "Scheduled messages that were published.", fired),
+            .counter(
+                "hermes_scheduled_expired_total",
+                "Scheduled messages that had expired before they could be published.", expired),
+        ]
+    }
+}

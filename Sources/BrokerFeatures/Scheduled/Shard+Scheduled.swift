@@ -206,3 +206,21 @@ extension ScheduledMessage {
             expiresInSeconds: record.expiresInMs > 0 ? record.expiresInMs / 1_000 : nil)
     }
 }
+
+extension ShowScheduled: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<ScheduledMessage?>) {
+        reply(.success(shard.scheduledMessage(name)))
+    }
+}
+
+extension ListScheduled: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<ScheduledPage>) {
+        reply(.success(shard.scheduledMessages(from: from, limit: limit)))
+    }
+}
+
+extension ChangeScheduled: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<Bool>) {
+        shard.changeScheduled(name, change, reply: reply)
+    }
+}

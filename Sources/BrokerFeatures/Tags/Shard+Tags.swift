@@ -74,3 +74,27 @@ extension Shard {
             places: Self.placesPerPage)
     }
 }
+
+extension ShowTags: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<[String]>) {
+        reply(.success(shard.tags(of: clientID)))
+    }
+}
+
+extension ChangeTags: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<TagChange>) {
+        shard.changeTags(of: clientID, add: add, remove: remove, reply: reply)
+    }
+}
+
+extension ListTags: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<TagPage>) {
+        reply(.success(shard.tagList(from: from, limit: limit)))
+    }
+}
+
+extension ListTaggedClients: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<TaggedClientPage>) {
+        reply(.success(shard.taggedClients(tag, from: from, limit: limit)))
+    }
+}

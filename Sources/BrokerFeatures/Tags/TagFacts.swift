@@ -1,3 +1,4 @@
+import BrokerCore
 import Store
 
 /// A tag of a client.
@@ -34,4 +35,21 @@ extension StoredTag {
         var key = FactReader(fact.key)
         self.init(clientID: try key.text(), tag: key.rest())
     }
+}
+
+extension FactTable {
+    static var tag: FactTable { FactTable(number: 7, name: "tag") }
+}
+
+extension StoredTable {
+    static let tags = StoredTable(
+        .tag,
+        restore: { (shard: inout Shard, fact) throws(DamagedFact) in
+            let tag = try StoredTag(fact)
+            tag.clientID.withUnsafeBytes { client in
+                tag.tag.withUnsafeBytes {
+                    _ = shard.features.tagged.add($0, to: client, pool: shard.pool)
+                }
+            }
+        })
 }

@@ -232,3 +232,12 @@ struct TaggedClients: ~Copyable {
         return page
     }
 }
+
+extension TaggedClients {
+    var figures: [FeatureFigure] {
+        [
+            .gauge("hermes_tagged_clients", "Clients with tags.", count),
+            .gauge("hermes_tag_bytes", "Tags, and identifiers of clients with tags.", bytes),
+        ]
+    }
+}

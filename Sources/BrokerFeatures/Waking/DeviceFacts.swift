@@ -1,3 +1,4 @@
+import BrokerCore
 import Store
 
 /// A phone that can be woken, registered under a client identifier.
@@ -123,4 +124,26 @@ extension StoredDevice.Woken {
         try value.finish()
         return ([UInt8](fact.key), woken)
     }
+}
+
+extension FactTable {
+    static var device: FactTable { FactTable(number: 9, name: "device") }
+    static var woken: FactTable { FactTable(number: 10, name: "woken") }
+}
+
+extension StoredTable {
+    static let devices = StoredTable(
+        .device,
+        restore: { (shard: inout Shard, fact) throws(DamagedFact) in
+            guard shard.restoreDevice(try StoredDevice(fact)) else { throw DamagedFact() }
+        })
+
+    static let woken = StoredTable(
+        .woken,
+        restore: { (shard: inout Shard, fact) throws(DamagedFact) in
+            let (client, woken) = try StoredDevice.Woken.read(fact)
+            if let device = client.withUnsafeBytes({ shard.features.devices.find($0) }) {
+                shard.features.devices[device].woken = woken
+            }
+        })
 }

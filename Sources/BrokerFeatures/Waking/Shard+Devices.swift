@@ -214,3 +214,33 @@ extension Shard {
         return true
     }
 }
+
+extension ShowDevice: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<DeviceDetail?>) {
+        reply(.success(shard.device(of: clientID)))
+    }
+}
+
+extension SetDevice: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<Bool>) {
+        shard.setDevice(of: clientID, device, reply: reply)
+    }
+}
+
+extension RemoveDevice: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<Bool>) {
+        shard.removeDevice(of: clientID, reply: reply)
+    }
+}
+
+extension ListDevices: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<DevicePage>) {
+        reply(.success(shard.deviceList(from: from, limit: limit)))
+    }
+}
+
+extension TryWake: ShardQuestion {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<WakeTrial?>) {
+        shard.tryWake(of: clientID, reply: reply)
+    }
+}

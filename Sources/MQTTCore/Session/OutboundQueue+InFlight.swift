@@ -24,11 +24,6 @@ extension OutboundQueue {
         }
     }
 
-    /// Messages that the receiver does not have for sure: all but those of QoS 2 whose PUBREC came.
-    /// Counted in the time of those in flight in memory.
-    public var unreceived: UInt32 {
-        var count = waiting + inFlight
-        forEachInFlight { if case .pubrel = $0 { count -= 1 } }
-        return count
-    }
+    /// Messages whose exchange has not ended. A message of QoS 2 counts until PUBCOMP.
+    public var unfinished: UInt32 { waiting + inFlight }
 }
