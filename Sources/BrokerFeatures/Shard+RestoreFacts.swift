@@ -43,6 +43,7 @@ extension Shard: StoreVisitor {
             case .receiver(let receiver):
                 let end = features.restoring.receiverEnd.take()
                 restoreReceiver(receiver, receiver.end(end))
+            case .detail(let detail): features.receipts.restore(detail, pool: pool)
             }
         case FactTable.scheduled.number:
             switch try ScheduledFact(fact) {

@@ -126,10 +126,12 @@ extension Shard {
     /// Removes a session; its client must be offline.
     package mutating func removeSession(_ session: UInt32) {
         precondition(sessions[session].connection == nil, "a connected session was removed")
+        var leavesQueue = false
         if sessions[session].isPersistent {
             if commits.isDurable, let ended = EndedSession(sessions[session]) {
                 commits.records.sessionEnded(ended.number)
                 endedSessions.add(ended)
+                leavesQueue = true
             } else {
                 commits.records.sessionRemoved(sessions[session].number)
             }
@@ -142,7 +144,9 @@ extension Shard {
         sessions.countSubscriptions(of: session, before: bytesBefore)
         // Other members get the messages that the client has not acknowledged.
         if wereShared { handOver(session, nil, unacknowledged: true) }
-        if sessions[session].follows { followers.sessionEnded(&self, session) }
+        if sessions[session].follows {
+            followers.sessionEnded(&self, session, leavesQueue: leavesQueue)
+        }
         forgetPositions(of: session)
         dropAllowance(of: session)
         sessions.remove(session, keepsIndex: !isEmptied, pool: pool)

@@ -65,8 +65,9 @@ extension Shard {
             guard !item.shared.isEmpty, !item.isReleased else { return }
             // A sent QoS 2 message is not handed over, since its receiver may have it.
             guard item.position >= horizon || item.qos == QoS.atLeastOnce.rawValue else { return }
+            let position = FollowedPosition(number: number, position: item.position)
+            pass(item, follower: followers.follower(of: position), .sessionEnded)
             commits.records.finished(session: number, position: item.position)
-            pass(item)
         }
         if let failure = slice.failure {
             // The rest stays in the store; the next start tries again.
@@ -76,6 +77,7 @@ extension Shard {
         }
         guard slice.next < ended.below else {
             commits.records.sessionRemoved(number)
+            followers.queueEnded(number)
             return
         }
         ended.from = slice.next

@@ -6,11 +6,15 @@ struct Receiver: BitwiseCopyable {
     let receipt: UInt32
     /// Among the receivers of the receipt.
     let place: UInt32
-    /// The number of its session.
-    let session: UInt64
+    /// The number of its session, or that of a batch of messages that other members of their groups
+    /// are to get.
+    var session: UInt64
     /// The queue position while the receiver is open; then the ticket of its end, for its event.
     var position: UInt64
     var client: CompactBytes
+    /// The filter of the shared subscription as whose member it gets the message, or the identifier of
+    /// the message that replaced it; empty without either.
+    var detail = CompactBytes()
     /// The next receiver of the receipt.
     var next: UInt32 = noIndex
     /// The list of ``ReceiverLists`` and the neighbours in it; ``noIndex`` without one.
