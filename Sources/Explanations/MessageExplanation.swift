@@ -124,6 +124,10 @@ package struct MessageExplanation {
                 return "\(message) was replaced in its queue\(time): the message \(successor), of "
                     + "the same collapse key, took its place."
             }
+            if let group = receiver.group, receiver.reason?.hasBytes(of: "offline") ?? false {
+                return "\(message) was lost\(time): it left \(group), of which no other member was "
+                    + "connected, and none's session kept the message."
+            }
             let reason =
                 receiver.reason.map {
                     Explanation.words(

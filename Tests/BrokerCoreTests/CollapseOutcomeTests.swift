@@ -85,9 +85,13 @@ struct CollapseOutcomeTests {
 
     @Test("the receipt of a replaced message names the one that took its place")
     func names() throws {
-        let link = ShardLink()
+        let link = ShardLink({ $0.keepsReceiptEvents = true })
         try addOffline(link)
         for text in ["m1", "m2", "m3"] { publish(text, link) }
+        let answers = Answers<[ReceiptEvent]>()
+        link.shard.receiptEvents(after: 0, most: 10, reply: answers.reply)
+        link.turn()
+        #expect(try answers.values.last?.get().map(\.replacedBy) == ["m2", "m3"])
         #expect(receiver("m1", link)?.reason == "replaced")
         #expect(["m1", "m2", "m3"].map { receiver($0, link)?.replacedBy } == ["m2", "m3", nil])
         let details = link.store.records.compactMap { record -> [UInt8]? in

@@ -89,6 +89,16 @@ struct MessageExplanationTests {
                 == [Self.notForIt])
     }
 
+    @Test("a member that left its group, whose message nobody took")
+    func left() {
+        let receiver = MessageReceipt.Receiver(
+            clientID: "p", state: .dropped, reason: "offline", atMs: 97_000, group: Self.group)
+        #expect(
+            Self.explained(nil, [receiver]) == [
+                "The message m was lost 3s ago: it left $share/g/jobs/#, of which no other member was connected, and none's session kept the message."
+            ])
+    }
+
     @Test("a replaced message names the one that took its place")
     func replaced() {
         let receiver = MessageReceipt.Receiver(

@@ -28,7 +28,8 @@ extension Receipts {
                         messageID: String(decoding: record.messageID.array, as: UTF8.self),
                         topic: String(decoding: record.topic.array, as: UTF8.self),
                         clientID: String(decoding: receiver.client.array, as: UTF8.self),
-                        outcome: outcome, reason: receiver.reason.name, atMs: receiver.atMs))
+                        outcome: outcome, reason: receiver.reason.name,
+                        replacedBy: receiver.replacement, atMs: receiver.atMs))
             }
             place = receiver.after
         }

@@ -27,6 +27,18 @@ struct Receiver: BitwiseCopyable {
     var atMs: Int64 = 0
     /// The number of the event that tells of it; 0 for none.
     var event: UInt64 = 0
+
+    /// The filter of the shared subscription as whose member it gets the message; `nil` without one.
+    var group: String? { isReplaced ? nil : text }
+
+    /// The identifier of the message that replaced its own; `nil` without one.
+    var replacement: String? { isReplaced ? text : nil }
+
+    private var isReplaced: Bool { reason == ReceiverReason(.replaced) }
+
+    private var text: String? {
+        detail.isEmpty ? nil : String(decoding: detail.array, as: UTF8.self)
+    }
 }
 
 /// Lists of receivers: one of those whose events are not taken, and one for each session with open

@@ -166,13 +166,10 @@ extension Shard {
             case .expired: .expired
             case .dropped: .dropped
             }
-        let isReplaced = receiver.reason == ReceiverReason(.replaced)
-        let detail =
-            receiver.detail.isEmpty ? nil : String(decoding: receiver.detail.array, as: UTF8.self)
         return MessageReceipt.Receiver(
             clientID: String(decoding: receiver.client.array, as: UTF8.self), state: state,
             reason: receiver.reason.name, atMs: receiver.outcome == .open ? nil : receiver.atMs,
-            group: isReplaced ? nil : detail, replacedBy: isReplaced ? detail : nil)
+            group: receiver.group, replacedBy: receiver.replacement)
     }
 
     /// True when the message of an open receiver is in flight; of an offline client, perhaps sent.
