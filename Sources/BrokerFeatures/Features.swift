@@ -48,7 +48,11 @@ final class Features: Followers {
     func positionBegan(
         _ shard: inout Shard, _ message: RoutedMessage, _ session: UInt32, _ position: UInt64
     ) {
-        if message.follower != noIndex { shard.addReceiver(message.follower, session, position) }
+        if message.isPassedOn {
+            shard.moveReceiver(message.follower, session, position)
+        } else if message.follower != noIndex {
+            shard.addReceiver(message, session, position)
+        }
         // What a group gives to a member is neither replaced nor replaces.
         if message.mark == CollapseIndex.mark, message.group == noIndex {
             shard.addCollapsible(session, position)
@@ -58,7 +62,11 @@ final class Features: Followers {
     func endedAtOnce(
         _ shard: inout Shard, _ message: RoutedMessage, _ session: UInt32, _ end: QueueEnd
     ) {
-        shard.addEnded(message.follower, session, end)
+        if message.isPassedOn {
+            shard.endMoved(message.follower, session, end)
+        } else {
+            shard.addEnded(message, session, end)
+        }
     }
 
     func positionEnded(
@@ -76,8 +84,18 @@ final class Features: Followers {
         collapse.move(number, from: old, to: new)
     }
 
-    func follower(_ shard: borrowing Shard, of session: UInt32, at position: UInt64) -> UInt32 {
-        shard.receipt(of: session, position)
+    func follower(of position: FollowedPosition) -> UInt32 {
+        receipts.find(session: position.number, position: position.position) ?? noIndex
+    }
+
+    func positionLeft(_ position: FollowedPosition, as name: FollowedPosition) {
+        if let place = receipts.find(session: position.number, position: position.position) {
+            receipts.move(place, session: name.number, position: name.position)
+        }
+    }
+
+    func endedAtNobody(_ shard: inout Shard, _ follower: UInt32, _ end: QueueEnd) {
+        shard.endReceiver(follower, end)
     }
 
     func queued(
@@ -110,9 +128,14 @@ final class Features: Followers {
         if let device = shard.device(for: session) { shard.endWake(of: device) }
     }
 
-    func sessionEnded(_ shard: inout Shard, _ session: UInt32) {
-        receipts.sessionEnded(shard.sessions[session].number)
+    func sessionEnded(_ shard: inout Shard, _ session: UInt32, leavesQueue: Bool) {
+        if !leavesQueue { receipts.sessionEnded(shard.sessions[session].number) }
         shard.endCollapsibles(of: session)
+    }
+
+    func queueEnded(_ number: UInt64) {
+        agenda.isStirred = true
+        receipts.sessionEnded(number)
     }
 
     // MARK: Messages of clients

@@ -580,7 +580,8 @@ function factsOf(client) {
     ["Keep alive", client.keep_alive_s === 0 ? "none" : `${client.keep_alive_s} s`],
     ["Queued", `${whole.format(client.queued)} (${bytes(client.queued_bytes)})`],
     ["In flight", whole.format(client.in_flight)],
-    ["Sent to it", whole.format(client.publishes_sent)],
+    ["Sent to it", whole.format(client.publishes_sent) + (client.publishes_sent_qos0 > 0
+      ? `, ${whole.format(client.publishes_sent_qos0)} with QoS 0` : "")],
     ["Acknowledged by it", whole.format(client.publishes_acknowledged)],
     ["Received from it", whole.format(client.publishes_received)],
     ["Unsent bytes", bytes(client.unsent_bytes)],

@@ -39,8 +39,8 @@ package struct Explanation {
     /// Sentences, the most general first.
     package var sentences: [String] {
         guard let detail else { return withoutSession }
-        return bans + state(detail) + subscriptions(detail) + queue(detail) + losses(detail)
-            + refusals + device(detail) + report(detail)
+        return bans + state(detail) + subscriptions(detail) + queue(detail) + sent(detail)
+            + losses(detail) + refusals + device(detail) + report(detail)
     }
 
     private var withoutSession: [String] {
@@ -240,10 +240,22 @@ package struct Explanation {
         return lines
     }
 
+    private func sent(_ detail: ClientDetail) -> [String] {
+        let count = detail.publishesSentQoS0
+        guard count > 0 else { return [] }
+        return [
+            "\(detail.publishesSent == 1 ? "1 message was" : "\(detail.publishesSent) messages were") "
+                + "sent to it, \(count) with QoS 0, which nobody acknowledges; it acknowledged "
+                + "\(detail.publishesAcknowledged)."
+        ]
+    }
+
     private func losses(_ detail: ClientDetail) -> [String] {
+        let filters = detail.subscriptionList
         let lost = detail.dropped.filter { $0.value > 0 }.sorted { $0.key < $1.key }
         return lost.map { reason, count in
-            var line = "It lost \(count) of its messages: \(Self.words(ofLoss: reason))"
+            let words = Self.words(ofLoss: reason, atQoS0: Self.words(ofQoS0: filters))
+            var line = "It lost \(count) of its messages: \(words)"
             if let event = last(.lostMessages, reason) {
                 line += ", last \(ago(event.lastMs))"
                 if let topic = event.topic { line += ", such as one on \(topic)" }
@@ -252,10 +264,21 @@ package struct Explanation {
         }
     }
 
-    static func words(ofLoss reason: String) -> String {
+    /// Whether the messages or the subscriptions with these filters had QoS 0, for `several` messages or
+    /// one.
+    static func words(ofQoS0 filters: [ClientSubscription], several: Bool = true) -> String {
+        let they = several ? "they" : "it"
+        guard filters.contains(where: { $0.qos == 0 }) else { return "\(they) had QoS 0" }
+        let one = filters.count == 1
+        return filters.contains { $0.qos > 0 }
+            ? "\(they) or the matching subscription had QoS 0"
+            : "its subscription\(one ? " has" : "s have") QoS 0"
+    }
+
+    static func words(ofLoss reason: String, atQoS0: String) -> String {
         switch reason {
-        case "offline": "they had QoS 0, and it was offline"
-        case "slow_reader": "they had QoS 0, and it read too slowly (limits.output_bytes)"
+        case "offline": "\(atQoS0), and it was offline"
+        case "slow_reader": "\(atQoS0), and it read too slowly (limits.output_bytes)"
         case "queue_full": "its queue was full (limits.queue_messages, limits.queue_bytes)"
         case "expired": "they expired before it came"
         case "reserved_topic": "it published below $SYS/, which is the broker's"

@@ -51,6 +51,7 @@ private struct EventModel: Encodable {
     let clientID: String
     let event: String
     let reason: String?
+    let replacedBy: String?
     let atMs: Int64
 
     enum CodingKeys: String, CodingKey {
@@ -59,6 +60,7 @@ private struct EventModel: Encodable {
         case topic
         case clientID = "client_id"
         case event, reason
+        case replacedBy = "replaced_by"
         case atMs = "at_ms"
     }
 
@@ -69,6 +71,7 @@ private struct EventModel: Encodable {
         clientID = event.clientID
         self.event = event.outcome.rawValue
         reason = event.reason
+        replacedBy = event.replacedBy
         atMs = event.atMs
     }
 }

@@ -380,7 +380,7 @@ struct CountersTests {
         try byNumber.send(client, .publish("a", "2", qos: .atLeastOnce, 1))
         #expect(reached(byNumber) == [.queueMessages: 1])
 
-        let byBytes = try linkWithAbsentSubscriber { $0.queueBytes = 20 }
+        let byBytes = try linkWithAbsentSubscriber { $0.queueBytes = 12 }
         client = try byBytes.connect("client")
         try byBytes.send(client, .publish("a", "1", qos: .atLeastOnce, 1))
         #expect(reached(byBytes).isEmpty)

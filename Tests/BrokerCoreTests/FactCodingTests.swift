@@ -22,7 +22,7 @@ struct FactCodingTests {
         #expect(Self.isDamaged(facts[0]) { (fact) throws(DamagedFact) in _ = try PublishKey(fact) })
     }
 
-    @Test("a receipt, its receivers and their ends, which come before them")
+    @Test("a receipt, its receivers, their ends, which come before them, and their details")
     func receipts() throws {
         let owner = FactOwner(Self.text)
         let receipt = StoredReceipt(
@@ -36,7 +36,10 @@ struct FactCodingTests {
             receiver.clientID.withUnsafeBytes {
                 batch.receiptReceiver(
                     receipt: 7, of: owner, place: receiver.place, session: 2, position: 3,
-                    clientID: $0)
+                    clientID: $0, isNew: true)
+            }
+            Self.text.withUnsafeBytes {
+                batch.receiptDetail(receipt: 7, of: owner, place: receiver.place, $0)
             }
             batch.receiptEnded(end)
             Self.text.withUnsafeBytes { messageID in
@@ -48,7 +51,10 @@ struct FactCodingTests {
             }
         }
         let sorted = facts.sorted { $0.key.lexicographicallyPrecedes($1.key) }
-        #expect(sorted.map(\.receipt) == [.receipt(receipt), .end(end), .receiver(receiver)])
+        let detail = ReceiverDetail(receipt: 7, place: receiver.place, text: Self.text)
+        #expect(
+            sorted.map(\.receipt)
+                == [.receipt(receipt), .end(end), .receiver(receiver), .detail(detail)])
         #expect(Set(facts.map(\.owner)) == [owner])
         #expect(receiver.end(end) == end)
         #expect(receiver.end(nil).outcome == 0)

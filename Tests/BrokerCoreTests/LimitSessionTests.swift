@@ -20,8 +20,8 @@ struct LimitSessionTests {
         func apply(_ settings: inout BrokerLimits, messages: Int) {
             switch self {
             case .messages: settings.queueMessages = UInt32(messages)
-            // PUBLISH "a", one byte, with its packet identifier.
-            case .bytes: settings.queueBytes = messages * 8
+            // The topic "a", and one byte.
+            case .bytes: settings.queueBytes = messages * 2
             }
         }
 

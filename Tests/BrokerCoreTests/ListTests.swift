@@ -73,14 +73,25 @@ struct ListTests {
         }
         let member = try link.connect("member")
         try link.send(member, .subscribe("$share/g/a/#", .atMostOnce))
+        let resting = try link.connect("resting", cleanSession: false)
+        try link.send(resting, .subscribe("$share/g/a/#", .exactlyOnce))
+        link.lose(resting)
         let whole = link.shard.topicReceivers(of: "a/b", qos: .atLeastOnce, limit: 100)
         let answer = try #require(whole)
         let found = answer.receivers.map { "\($0.clientID) \($0.qos) \($0.outcome.rawValue)" }
         #expect(found.sorted() == ["away 1 queued", "careless 0 lost", "here 1 sent"])
         #expect(answer.groups == ["$share/g/a/#"])
+        let group = try #require(answer.candidates.first)
+        #expect(answer.candidates.count == 1)
+        #expect(group.filter == "$share/g/a/#" && group.members == 2)
+        let candidates = group.candidates.map {
+            "\($0.clientID) \($0.qos) \($0.outcome.rawValue)"
+        }
+        #expect(candidates == ["member 0 sent", "resting 1 queued"], "the connected one first")
         let cut = link.shard.topicReceivers(of: "a/b", qos: .atMostOnce, limit: 1)
         #expect(cut?.matched == 3)
         #expect(cut?.receivers.count == 1)
+        #expect(cut?.candidates.first?.candidates.count == 1)
         let nobody = link.shard.topicReceivers(of: "b", qos: .atMostOnce, limit: 1)
         #expect(nobody?.matched == 0)
     }

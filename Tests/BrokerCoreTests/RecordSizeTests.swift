@@ -9,8 +9,8 @@ struct RecordSizeTests {
     @Test("a connection takes 128 bytes")
     func connection() { #expect(MemoryLayout<Connection>.stride == 128) }
 
-    @Test("a session takes 216 bytes")
-    func session() { #expect(MemoryLayout<Session>.stride == 216) }
+    @Test("a session takes 224 bytes")
+    func session() { #expect(MemoryLayout<Session>.stride == 224) }
 
     @Test("a device with the wake that it is owed takes what limits.device_bytes counts for it")
     func device() {

@@ -137,8 +137,8 @@ private struct QueueModel {
     func checkCounters(_ comment: Comment) {
         #expect(Int(queue.inFlight) == inFlight.count, comment)
         #expect(Int(queue.waiting) == waiting.count, comment)
-        // A topic of one byte: two bytes of header, three of topic, two of identifier.
-        let bytes = waiting.reduce(0) { $0 + 7 + $1.payload.count }
+        // A topic of one byte.
+        let bytes = waiting.reduce(0) { $0 + 1 + $1.payload.count }
         #expect(queue.waitingBytes == bytes, comment)
         #expect(queue.isEmpty == entries.isEmpty, comment)
         #expect(queue.end == end, comment)

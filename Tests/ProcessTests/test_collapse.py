@@ -44,6 +44,24 @@ def receive(broker: Hermesd, name: str, count: int) -> list[bytes]:
         return [message.payload for message in messages]
 
 
+def test_what_cannot_take_a_place_removes_nothing_and_what_does_is_named(hermesd: Start) -> None:
+    broker = hermesd()
+    api = AdminAPI(broker)
+    add_session(broker, "phone")
+    publish(api, "old", collapse_key="k", message_id="old", receipts=True)
+    publish(api, "of QoS 0", collapse_key="k", qos=0)
+    assert api.get("/v1/messages/old")["receivers"][0]["state"] == "queued"
+    publish(api, "new", collapse_key="k", message_id="new")
+    broker.kill()
+    broker = hermesd(data=broker.data)
+    [receiver] = AdminAPI(broker).get("/v1/messages/old")["receivers"]
+    assert (receiver["reason"], receiver["replaced_by"]) == ("replaced", "new")
+    assert "replaced by new" in hermesctl("message", "old", broker=broker).output
+    told = hermesctl("explain", "phone", "--message", "old", broker=broker).output
+    assert "the message new, of the same collapse key, took its place." in told
+    assert receive(broker, "phone", 1) == [b"new"]
+
+
 @pytest.mark.parametrize("qos", [1, 2])
 def test_the_newest_remains_across_a_kill(hermesd: Start, qos: int) -> None:
     broker = hermesd()

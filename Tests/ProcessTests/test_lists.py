@@ -54,6 +54,54 @@ def test_clients_sorted_by_what_stands_out(hermesd):
         assert page["clients"][0]["messages_dropped"] == 2
 
 
+def test_a_queue_has_as_many_bytes_after_a_restart_as_before(hermesd):
+    broker = hermesd()
+    sizes = (0, 1, 100, 121, 122, 20_000)
+    with ExitStack() as stack:
+        phone = connect(broker, stack, "phone", clean_session=False)
+        phone.subscribe(("to/phone", 1))
+        phone.disconnect()
+        office = connect(broker, stack, "office")
+        for size in sizes:
+            office.publish("to/phone", b"x" * size, qos=1)
+    expected = sum(len("to/phone") + size for size in sizes)
+    for ends_cleanly in (True, False):
+        api = AdminAPI(broker)
+        assert (api.client("phone")["queued"], api.client("phone")["queued_bytes"]) == (
+            len(sizes), expected)
+        assert api.status()["queued_bytes"] == expected
+        if ends_cleanly:
+            broker.stop()
+        else:
+            broker.kill()
+        broker = hermesd(data=broker.data)
+    assert AdminAPI(broker).client("phone")["queued_bytes"] == expected
+
+
+def test_messages_of_qos_0_are_told_apart(hermesd):
+    broker = hermesd()
+    with ExitStack() as stack:
+        phone = connect(broker, stack, "phone", clean_session=False)
+        phone.subscribe(("one", 1), ("none", 0))
+        office = connect(broker, stack, "office")
+        for _ in range(4):
+            office.publish("none", b"x", qos=1)
+        office.publish("one", b"x", qos=1)
+        phone.take_messages(5)
+        eventually(
+            lambda: AdminAPI(broker).client("phone")["publishes_acknowledged"] == 1, "the PUBACK")
+        detail = AdminAPI(broker).client("phone")
+        assert (detail["publishes_sent"], detail["publishes_sent_qos0"]) == (5, 4)
+        shown = hermesctl("clients", "show", "phone", broker=broker).output
+        assert "5, 4 with QoS 0, which nobody acknowledges" in shown
+        told = hermesctl("explain", "phone", broker=broker).output
+        assert "5 messages were sent to it, 4 with QoS 0, which nobody acknowledges; it acknowledged 1." in told
+        phone.disconnect()
+        office.publish("none", b"x", qos=1)
+    told = hermesctl("explain", "phone", broker=broker).output
+    assert "they or the matching subscription had QoS 0, and it was offline" in told
+
+
 def test_wrong_orders_and_addresses_say_what_there_is(hermesd):
     broker = hermesd()
     done = hermesctl("clients", "list", "--sort", "size", broker=broker)
@@ -94,7 +142,9 @@ def test_whom_a_topic_reaches(hermesd):
         rows = [line.split() for line in done.output.splitlines()]
         assert ["here", "-", "2", "sent"] in rows
         assert ["away", "-", "1", "kept", "until", "it", "comes", "back"] in rows
-        assert ["$share/g/orders/#"] in rows
+        at = rows.index("One member of $share/g/orders/#, which has 1:".split())
+        assert rows[at + 1:at + 3] == [
+            ["CANDIDATE", "USER", "QOS", "OUTCOME"], ["member", "-", "1", "sent"]]
         nobody = hermesctl("receivers", "other", broker=broker)
         assert nobody.output.startswith("Nobody"), nobody
 

@@ -16,7 +16,8 @@ pytestmark = pytest.mark.hermesd("hermesctl explain")
 BYSTANDERS = 200
 CAUSES = {
     NAMES.slow: (
-        "It does not read: ", "they had QoS 0, and it read too slowly (limits.output_bytes)"),
+        "It does not read: ",
+        "its subscription has QoS 0, and it read too slowly (limits.output_bytes)"),
     NAMES.full: ("100 messages are kept until it comes back.", "It lost 20 of its messages: its queue was full"),
     NAMES.fought_over: ("Two peers use this identifier and take it from each other",),
     NAMES.denied: (f"It may not subscribe to orders/{NAMES.full}/#: the access rules denied it",),

@@ -121,6 +121,45 @@ def test_expired_full_and_dropped_by_an_operator(hermesd: Start) -> None:
     await_state(api, "kept", {"phone": "dropped session_ended"})
 
 
+@pytest.mark.parametrize("end", ["delete", "clean", "kill amid it"])
+def test_a_receipt_follows_the_message_to_another_member(hermesd: Start, end: str) -> None:
+    broker = hermesd()
+    api = AdminAPI(broker)
+    group = "$share/g/t/#"
+    one = subscribe(broker, "one", topics=group)
+    post(api, "flying")
+    one.await_packet(Publish)
+    assert states(api, "flying") == {"one": "sent"}
+    one.close()
+    subscribe(broker, "two", topics=group).disconnect()
+    post(api, "waiting")
+    if end == "clean":
+        with closing(RawClient(broker.address)) as again:
+            again.connect("one")
+    else:
+        assert api.request("DELETE", "/v1/clients/one/session").status == 204
+    if end == "kill amid it":
+        broker.kill()
+        broker = hermesd(data=broker.data)
+        api = AdminAPI(broker)
+    await_state(api, "flying", {"two": "queued"})
+    told = hermesctl("explain", "one", "--message", "flying", broker=broker).output
+    assert end != "clean" or f"{group} gave it to two" in told, told
+    with closing(RawClient(broker.address)) as client:
+        client.connect("two", clean_session=False)
+        client.take_messages(2)
+        await_state(api, "flying", {"two": "acknowledged"})
+    found = receipt(api, "flying")
+    assert found["counts"]["receivers"] == 1  # type: ignore[index]
+    assert found["receivers"][0]["group"] == group  # type: ignore[index]
+    shown = hermesctl("message", "flying", broker=broker).output
+    assert "AS A MEMBER OF" in shown and group in shown
+    member = subscribe(broker, "three", topics=group)
+    told = hermesctl("explain", "three", "--message", "flying", broker=broker).output
+    assert f"It is a member of {group}, which gives each message to one member: this one went to two (acknowledged)." in told
+    member.close()
+
+
 def test_a_large_fan_out_is_counted(hermesd: Start) -> None:
     broker = hermesd()
     api = AdminAPI(broker)

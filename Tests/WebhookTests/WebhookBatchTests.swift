@@ -29,6 +29,20 @@ struct WebhookBatchTests {
         #expect(batch.last == 2)
     }
 
+    @Test("a replaced message has the one that took its place")
+    func replaced() throws {
+        let batch = try #require(
+            WebhookBatch([
+                ReceiptEvent(
+                    number: 1, messageID: "m-1", topic: "t", clientID: "p", outcome: .dropped,
+                    reason: "replaced", replacedBy: "m-2", atMs: 5)
+            ]))
+        #expect(
+            String(decoding: batch.body, as: UTF8.self).contains(
+                #"{"at_ms":5,"client_id":"p","event":"dropped","message_id":"m-1","number":1,"reason":"replaced","replaced_by":"m-2","topic":"t"}"#
+            ))
+    }
+
     @Test("no events are no batch")
     func none() {
         #expect(WebhookBatch([]) == nil)

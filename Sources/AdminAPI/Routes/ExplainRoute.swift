@@ -39,8 +39,10 @@ struct ExplainRoute: Sendable {
                 fix: "Give one of them: a message has its own topic.")
         }
         var about: MessageExplanation?
-        if let messageID { about = try await message(request.owned(messageID), for: clientID) }
         let detail: ClientDetail? = try await broker.ask { .client(clientID, $0) }
+        if let messageID {
+            about = try await message(request.owned(messageID), for: clientID, detail)
+        }
         let history: ClientHistory = try await broker.ask { .history(clientID: clientID, $0) }
         var readRight: ReadRight?
         let asked = topic ?? about?.topic
@@ -74,7 +76,7 @@ struct ExplainRoute: Sendable {
 
     /// What became of a message for the client.
     private func message(
-        _ name: OwnedName, for clientID: String
+        _ name: OwnedName, for clientID: String, _ detail: ClientDetail?
     ) async throws(Problem) -> MessageExplanation {
         let messageID = String(decoding: name.name, as: UTF8.self)
         let receipt = try await broker.ask(ShowReceipt(name: name))
@@ -82,7 +84,8 @@ struct ExplainRoute: Sendable {
         let (queued, isLonger) =
             isListed ? (nil, false) : try await find(messageID, in: clientID)
         return MessageExplanation(
-            messageID: messageID, clientID: clientID, receipt: receipt, queued: queued,
+            messageID: messageID, clientID: clientID, detail: detail, receipt: receipt,
+            queued: queued,
             isQueueLonger: isLonger, now: now())
     }
 

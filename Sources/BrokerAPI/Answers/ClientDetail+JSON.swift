@@ -13,6 +13,7 @@ extension ClientDetail: Codable {
         readingPaused = try members.decode(Bool.self, forKey: .readingPaused)
         publishesReceived = try members.decode(UInt64.self, forKey: .publishesReceived)
         publishesSent = try members.decode(UInt64.self, forKey: .publishesSent)
+        publishesSentQoS0 = try members.decode(UInt64.self, forKey: .publishesSentQoS0)
         publishesAcknowledged = try members.decode(UInt64.self, forKey: .publishesAcknowledged)
         dropped = try members.decode([String: UInt64].self, forKey: .dropped)
         lastDisconnectReason =
@@ -36,6 +37,7 @@ extension ClientDetail: Codable {
         try members.encode(readingPaused, forKey: .readingPaused)
         try members.encode(publishesReceived, forKey: .publishesReceived)
         try members.encode(publishesSent, forKey: .publishesSent)
+        try members.encode(publishesSentQoS0, forKey: .publishesSentQoS0)
         try members.encode(publishesAcknowledged, forKey: .publishesAcknowledged)
         try members.encode(dropped, forKey: .dropped)
         try members.encodeIfPresent(lastDisconnectReason, forKey: .lastDisconnectReason)

@@ -18,6 +18,9 @@ public struct ClientDetail: Sendable, Equatable {
     public var readingPaused: Bool
     public var publishesReceived: UInt64
     public var publishesSent: UInt64
+    /// The part of ``publishesSent`` with QoS 0, the message's or its subscription's, which nobody
+    /// acknowledges.
+    public var publishesSentQoS0: UInt64
     public var publishesAcknowledged: UInt64
     /// Messages lost by this session, by reason.
     public var dropped: [String: UInt64]
@@ -43,6 +46,7 @@ public struct ClientDetail: Sendable, Equatable {
         case readingPaused = "reading_paused"
         case publishesReceived = "publishes_received"
         case publishesSent = "publishes_sent"
+        case publishesSentQoS0 = "publishes_sent_qos0"
         case publishesAcknowledged = "publishes_acknowledged"
         case dropped
         case lastDisconnectReason = "last_disconnect_reason"
@@ -55,9 +59,9 @@ public struct ClientDetail: Sendable, Equatable {
         summary: ClientSummary, subscriptionList: [ClientSubscription], sessionBytes: Int,
         willTopic: String?, lastPacketMsAgo: Int64?, inboundQoS2: Int, unacknowledgedPublishes: Int,
         unsentBytes: Int, readingPaused: Bool, publishesReceived: UInt64, publishesSent: UInt64,
-        publishesAcknowledged: UInt64, dropped: [String: UInt64], lastDisconnectReason: String?,
-        takeOvers: RepeatedTakeOvers? = nil, heartbeatSeconds: Int? = nil,
-        report: ClientReport? = nil, device: DeviceModel? = nil
+        publishesSentQoS0: UInt64 = 0, publishesAcknowledged: UInt64, dropped: [String: UInt64],
+        lastDisconnectReason: String?, takeOvers: RepeatedTakeOvers? = nil,
+        heartbeatSeconds: Int? = nil, report: ClientReport? = nil, device: DeviceModel? = nil
     ) {
         self.summary = summary
         self.subscriptionList = subscriptionList
@@ -70,6 +74,7 @@ public struct ClientDetail: Sendable, Equatable {
         self.readingPaused = readingPaused
         self.publishesReceived = publishesReceived
         self.publishesSent = publishesSent
+        self.publishesSentQoS0 = publishesSentQoS0
         self.publishesAcknowledged = publishesAcknowledged
         self.dropped = dropped
         self.lastDisconnectReason = lastDisconnectReason

@@ -26,18 +26,30 @@ public struct MessageReceipt: Codable, Sendable, Equatable {
         /// UNIX time in milliseconds at which it was acknowledged, sent with QoS 0, expired or
         /// dropped; `nil` before.
         public var atMs: Int64?
+        /// The filter of the shared subscription as whose member it gets the message, `$share/` and the
+        /// group's name included; `nil` for one of more than 255 bytes, and without one.
+        public var group: String?
+        /// The identifier of the message of the same collapse key that took its place.
+        public var replacedBy: String?
 
         enum CodingKeys: String, CodingKey {
             case clientID = "client_id"
             case state, reason
             case atMs = "at_ms"
+            case group
+            case replacedBy = "replaced_by"
         }
 
-        public init(clientID: String, state: State, reason: String? = nil, atMs: Int64? = nil) {
+        public init(
+            clientID: String, state: State, reason: String? = nil, atMs: Int64? = nil,
+            group: String? = nil, replacedBy: String? = nil
+        ) {
             self.clientID = clientID
             self.state = state
             self.reason = reason
             self.atMs = atMs
+            self.group = group
+            self.replacedBy = replacedBy
         }
     }
 

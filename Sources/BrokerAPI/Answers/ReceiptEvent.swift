@@ -13,12 +13,14 @@ public struct ReceiptEvent: Sendable, Equatable {
     public var outcome: Outcome
     /// The reason of a drop; `nil` without one.
     public var reason: String?
+    /// The identifier of the message of the same collapse key that took its place; `nil` without one.
+    public var replacedBy: String?
     /// UNIX time in milliseconds.
     public var atMs: Int64
 
     public init(
         number: UInt64, messageID: String, topic: String, clientID: String, outcome: Outcome,
-        reason: String? = nil, atMs: Int64
+        reason: String? = nil, replacedBy: String? = nil, atMs: Int64
     ) {
         self.number = number
         self.messageID = messageID
@@ -26,6 +28,7 @@ public struct ReceiptEvent: Sendable, Equatable {
         self.clientID = clientID
         self.outcome = outcome
         self.reason = reason
+        self.replacedBy = replacedBy
         self.atMs = atMs
     }
 }

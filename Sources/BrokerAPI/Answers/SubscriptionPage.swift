@@ -68,6 +68,23 @@ public struct TopicReceiver: Codable, Sendable, Equatable {
     }
 }
 
+/// A shared subscription that matches a topic: one of its members gets each message.
+public struct TopicCandidates: Codable, Sendable, Equatable {
+    /// With `$share/` and the group's name.
+    public var filter: String
+    /// How many members the group has.
+    public var members: Int
+    /// The first members, those whose turn comes first in front, the connected ones before the offline
+    /// ones. Each with what would become of the message if it were the one that gets it.
+    public var candidates: [TopicReceiver]
+
+    public init(filter: String, members: Int, candidates: [TopicReceiver]) {
+        self.filter = filter
+        self.members = members
+        self.candidates = candidates
+    }
+}
+
 /// The clients that a message on a topic would reach now; a shared group gives it to one member.
 public struct TopicReceivers: Codable, Sendable, Equatable {
     public var topic: String
@@ -77,11 +94,17 @@ public struct TopicReceivers: Codable, Sendable, Equatable {
     public var receivers: [TopicReceiver]
     /// Shared subscriptions that match.
     public var groups: [String]
+    /// The members of these groups that may read the topic.
+    public var candidates: [TopicCandidates]
 
-    public init(topic: String, matched: Int, receivers: [TopicReceiver], groups: [String]) {
+    public init(
+        topic: String, matched: Int, receivers: [TopicReceiver], groups: [String],
+        candidates: [TopicCandidates] = []
+    ) {
         self.topic = topic
         self.matched = matched
         self.receivers = receivers
         self.groups = groups
+        self.candidates = candidates
     }
 }

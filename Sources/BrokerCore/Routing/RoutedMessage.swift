@@ -14,6 +14,9 @@ package struct RoutedMessage {
     package var group: UInt32 = noIndex
     /// The place that a feature has for the message; ``noIndex`` for none. Only it knows the meaning.
     package private(set) var follower: UInt32 = noIndex
+    /// True for a message that another member of its group had: ``follower`` is the place of the
+    /// position that it leaves.
+    package private(set) var isPassedOn = false
     /// What a feature has to know at each position that the message gets; 0 for nothing.
     package private(set) var mark: UInt32 = 0
     /// What a feature has found out about the message at the first receiver; 0 for nothing yet.
@@ -32,5 +35,12 @@ package struct RoutedMessage {
         self.follower = follower
         self.mark = mark
         isFollowed = follower != noIndex || mark != 0
+    }
+
+    /// Has the feature that followed a message at another member's position follow it further.
+    package mutating func passOn(_ follower: UInt32) {
+        self.follower = follower
+        isPassedOn = follower != noIndex
+        isFollowed = isPassedOn
     }
 }

@@ -259,82 +259,33 @@ package struct Subscriptions: ~Copyable {
 
     package func hasMembers(_ group: UInt32) -> Bool { shared.hasMembers(group) }
 
-    /// The member of a group that gets a message.
-    package enum Choice {
-        case member(SharedSubscriptions.Choice)
-        /// No connected member may read the topic; `session` is one of them, for the log.
-        case withheld(session: UInt32)
-        /// No member is connected, and no member's session keeps the message.
-        case offline
+    /// The first members of a group, at most `most`: the connected ones, then the offline ones, in
+    /// the order of their turns.
+    package func members(of group: UInt32, most: Int) -> [SharedSubscriptions.Choice] {
+        shared.members(of: group, most: most)
     }
 
-    /// Connected members asked for room, before the one in turn gets the message anyway.
-    private static var mostAsked: Int { 8 }
-    /// Members examined for one that may read the topic, or whose session keeps the message. Bounds
-    /// the cost of a message to a large group.
-    private static var mostSearched: Int { 1_000 }
+    package func memberCount(of group: UInt32) -> Int { shared.memberCount(of: group) }
 
-    /// Chooses the member of one group that gets the next message of QoS `qos`.
-    ///
-    /// Connected members take turns; one without room is skipped while another has room. If none is
-    /// connected, those whose session keeps the message take turns. `mayReceive` tells whether a
-    /// session may read the topic, `isConnected` whether its client is connected, and `hasRoom`
-    /// whether it takes the message at once.
+    /// Members examined for a connected one while memberships stand in the wrong ring.
+    private static var mostSettled: Int { 1_000 }
+
+    /// Chooses the member of one group that gets the next message of QoS `qos`; see
+    /// ``SharedSubscriptions/choose(of:qos:asked:mayReceive:readiness:)``. `isConnected` tells whether
+    /// a session's client is connected.
     package mutating func chooseMember(
-        of group: UInt32, qos: QoS, mayReceive: (UInt32) -> Bool,
-        isConnected: (UInt32) -> Bool, hasRoom: (UInt32) -> Bool, isPersistent: (UInt32) -> Bool
-    ) -> Choice {
-        if hasUnfinished { shared.settle(group, most: Self.mostSearched, isConnected) }
-        if let first = firstPermitted(group, isOnline: true, mayReceive) {
-            var member = first
-            for _ in 0..<Self.mostAsked {
-                asked += 1
-                if hasRoom(shared[member].session), mayReceive(shared[member].session) {
-                    shared.passTurn(member)
-                    return .member(shared[member])
-                }
-                member = shared.next(member)
-                if member == first { break }
-            }
-            shared.passTurn(first)
-            return .member(shared[first])
-        }
-        let online = shared.first(group, isOnline: true)
-        guard qos != .atMostOnce, let first = firstPermitted(group, isOnline: false, mayReceive)
-        else {
-            let offline = qos == .atMostOnce ? nil : shared.first(group, isOnline: false)
-            guard let asked = online ?? offline else { return .offline }
-            return .withheld(session: shared[asked].session)
-        }
-        var member = first
-        for _ in 0..<Self.mostSearched {
-            asked += 1
-            let choice = shared[member]
-            if isPersistent(choice.session), !unfinished.contains(choice.session),
-                min(qos, choice.qos) != .atMostOnce, mayReceive(choice.session)
-            {
-                shared.passTurn(member)
-                return .member(choice)
-            }
-            member = shared.next(member)
-            if member == first { break }
-        }
-        return online.map { .withheld(session: shared[$0].session) } ?? .offline
+        of group: UInt32, qos: QoS, mayReceive: (UInt32) -> Bool, isConnected: (UInt32) -> Bool,
+        readiness: (SharedSubscriptions.Choice) -> SharedSubscriptions.Readiness
+    ) -> SharedSubscriptions.Decision {
+        if hasUnfinished { shared.settle(group, most: Self.mostSettled, isConnected) }
+        return shared.choose(
+            of: group, qos: qos, asked: &asked, mayReceive: mayReceive
+        ) { unfinished.contains($0.session) ? .keepsNone : readiness($0) }
     }
 
-    /// The next member of a group that may read the topic; `nil` when none may.
-    private mutating func firstPermitted(
-        _ group: UInt32, isOnline: Bool, _ mayReceive: (UInt32) -> Bool
-    ) -> UInt32? {
-        guard let first = shared.first(group, isOnline: isOnline) else { return nil }
-        var member = first
-        for _ in 0..<Self.mostSearched {
-            asked += 1
-            if mayReceive(shared[member].session) { return member }
-            member = shared.next(member)
-            if member == first { break }
-        }
-        return nil
+    /// Gives the turn to the member behind this one, which gets the message although it has no room.
+    package mutating func takeTurn(_ member: UInt32) -> SharedSubscriptions.Choice {
+        shared.takeTurn(member)
     }
 
     /// Begins the choice of members for a message; ``give(_:)`` notes the one of each of ``groups``.

@@ -5,6 +5,8 @@ package enum QueueEnd: BitwiseCopyable, Equatable {
     /// Sent with QoS 0, which nobody acknowledges.
     case sent
     case dropped(DropReason)
-    /// Another member of the shared subscription's group gets it.
+    /// Another member of the shared subscription's group has got it, and what followed it.
     case handedOver
+    /// The session ended, and nobody else of a shared subscription's group takes it.
+    case sessionEnded
 }

@@ -8,7 +8,7 @@ package enum QueueWindow {
     /// With fewer waiting messages in memory, the next ones are loaded.
     private static let lowWater: UInt32 = 32
 
-    /// True when a new message of `count` bytes stays in memory.
+    /// True when a new message of `count` bytes, its ``Message/contentBytes``, stays in memory.
     package static func takes(_ count: Int, _ queue: OutboundQueue, queueBytes: Int) -> Bool {
         guard !queue.isStoring, !queue.isFull else { return false }
         return queue.loadedWaiting == 0

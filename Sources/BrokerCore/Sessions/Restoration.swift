@@ -4,6 +4,8 @@ import MQTTCore
 package struct Restoration {
     /// Session numbers in the store, ascending, with their indices.
     private var sessions: [(number: UInt64, index: UInt32)] = []
+    /// Numbers of ended sessions whose queues are still to be handed over.
+    private var ended: Set<UInt64> = []
     /// Index of the last session found; lookups come in ascending order.
     private var place = 0
     package var wills: [(session: UInt64, message: Message)] = []
@@ -11,6 +13,11 @@ package struct Restoration {
     package mutating func add(_ number: UInt64, _ index: UInt32) {
         sessions.append((number, index))
     }
+
+    package mutating func addEnded(_ number: UInt64) { ended.insert(number) }
+
+    /// True for an ended session whose stored queue other members of its groups are to get.
+    package func leavesQueue(_ number: UInt64) -> Bool { ended.contains(number) }
 
     package mutating func find(_ number: UInt64) -> UInt32? {
         if place >= sessions.count || sessions[place].number > number { place = 0 }

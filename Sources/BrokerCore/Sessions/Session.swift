@@ -65,6 +65,8 @@ package struct Session: BitwiseCopyable {
     package private(set) var drops: UInt32 = noIndex
     package var publishesReceived: UInt64 = 0
     package var publishesSent: UInt64 = 0
+    /// The part of ``publishesSent`` that the client has to acknowledge.
+    package var publishesSentAboveQoS0: UInt64 = 0
     package var publishesAcknowledged: UInt64 = 0
 
     package init(

@@ -4,6 +4,18 @@ import MQTTCore
 import Store
 import Structures
 
+/// A queue position as features know it.
+package struct FollowedPosition: BitwiseCopyable {
+    /// The number of the session, or that of a batch of ``HandOvers``.
+    package let number: UInt64
+    package let position: UInt64
+
+    package init(number: UInt64, position: UInt64) {
+        self.number = number
+        self.position = position
+    }
+}
+
 /// The features that follow a shard: it tells them what has happened, and knows none of them by name.
 ///
 /// A hook is called in the middle of a flow, and what it records lies in the same group of records as
@@ -30,8 +42,15 @@ package protocol Followers: AnyObject {
     /// A position of a followed session has another number, because holes before it are closed;
     /// `number` is the session's.
     func positionMoved(_ number: UInt64, from old: UInt64, to new: UInt64)
-    /// The follower of a queue position that goes to another session; ``noIndex`` without one.
-    func follower(_ shard: borrowing Shard, of session: UInt32, at position: UInt64) -> UInt32
+    /// The follower of a message that another member of its group is to get; ``noIndex`` without one.
+    /// It is good for this flow, in which the message is routed as one that is passed on
+    /// (``RoutedMessage/isPassedOn``), or ``endedAtNobody(_:_:_:)`` is told.
+    func follower(of position: FollowedPosition) -> UInt32
+    /// The message of a followed position leaves its queue, to be given to another member of its group
+    /// in a later turn. Until then it is followed under another name.
+    func positionLeft(_ position: FollowedPosition, as name: FollowedPosition)
+    /// No member of the group takes the followed message.
+    func endedAtNobody(_ shard: inout Shard, _ follower: UInt32, _ end: QueueEnd)
     /// A message has been queued for a watched session.
     func queued(
         _ shard: inout Shard, _ message: inout RoutedMessage, _ session: UInt32,
@@ -50,9 +69,12 @@ package protocol Followers: AnyObject {
     func detached(_ shard: inout Shard, _ session: UInt32)
     /// A session is about to be removed; its queue is still there.
     func sessionEnds(_ shard: inout Shard, _ session: UInt32)
-    /// A followed session is removed, and its queue has been handed over. The record of its end is in
-    /// the group that is being written.
-    func sessionEnded(_ shard: inout Shard, _ session: UInt32)
+    /// A followed session is removed. The record of its end is in the group that is being written. With
+    /// `leavesQueue` other members of its groups get messages of its stored queue later, and
+    /// ``queueEnded(_:)`` follows.
+    func sessionEnded(_ shard: inout Shard, _ session: UInt32, leavesQueue: Bool)
+    /// The stored queue of an ended session has been handed over; `number` is the session's.
+    func queueEnded(_ number: UInt64)
 
     // MARK: Messages of clients
 

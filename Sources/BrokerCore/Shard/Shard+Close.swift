@@ -127,12 +127,12 @@ extension Shard {
     /// other members of shared subscriptions get.
     package mutating func removeSession(_ session: UInt32, because end: SessionEnd) {
         precondition(sessions[session].connection == nil, "a connected session was removed")
-        var isReadLater = false
+        var leavesQueue = false
         if sessions[session].isPersistent {
             if commits.isDurable, let ended = EndedSession(sessions[session], end) {
                 commits.records.sessionEnded(ended.number)
                 endedSessions.add(ended)
-                isReadLater = true
+                leavesQueue = true
             } else {
                 commits.records.sessionRemoved(sessions[session].number)
             }
@@ -146,10 +146,12 @@ extension Shard {
         // Other members get the messages that the client has not acknowledged.
         if wereShared { handOver(session, nil, unacknowledged: true) }
         if sessions[session].isPersistent {
-            let lost = isReadLater ? 0 : UInt64(sessions[session].outbound.unfinished)
+            let lost = leavesQueue ? 0 : UInt64(sessions[session].outbound.unfinished)
             tellEnd(end, of: sessions.identifier(of: session), lost: lost)
         }
-        if sessions[session].follows { followers.sessionEnded(&self, session) }
+        if sessions[session].follows {
+            followers.sessionEnded(&self, session, leavesQueue: leavesQueue)
+        }
         forgetPositions(of: session)
         dropAllowance(of: session)
         sessions.remove(session, keepsIndex: !isEmptied, pool: pool)

@@ -62,7 +62,7 @@ extension Shard {
         noteExpiry(message, session, at: sessions[session].outbound.end)
         noteQueued(&delivery, session, at: sessions[session].outbound.end)
         append(delivery, to: session, qos: qos)
-        sessions.totals.queued(bytes: message.count)
+        sessions.totals.queued(bytes: message.contentBytes)
         pump(session)
     }
 
@@ -92,7 +92,8 @@ extension Shard {
         let isInWindow =
             isConnected
             && QueueWindow.takes(
-                message.count, sessions[session].outbound, queueBytes: context.limits.queueBytes)
+                message.contentBytes, sessions[session].outbound,
+                queueBytes: context.limits.queueBytes)
         guard isInWindow || makeRoom(in: session, for: message, isStored: true) else {
             counts.dropped += 1
             endAtOnce(delivery, session, .dropped(.queueFull))
@@ -113,10 +114,10 @@ extension Shard {
                 commits.records.shared(session: number, position: position, filter: $0)
             }
         }
-        sessions.totals.queued(bytes: message.count)
+        sessions.totals.queued(bytes: message.contentBytes)
         noteQueued(&delivery, session, at: position)
         guard isInWindow else {
-            _ = sessions[session].outbound.store(bytes: message.count)
+            _ = sessions[session].outbound.store(bytes: message.contentBytes)
             if isConnected { loadMore(session) }
             return
         }
@@ -139,11 +140,11 @@ extension Shard {
         in session: UInt32, for message: Message, isStored: Bool
     ) -> Bool {
         // It could never fit, so no other message is dropped for it.
-        guard message.count <= context.limits.queueBytes else {
+        guard message.contentBytes <= context.limits.queueBytes else {
             context.counters.limits.add(.queueBytes)
             return false
         }
-        let mostWaiting = context.mostWaiting(isConnected: sessions[session].connection != nil)
+        let isConnected = sessions[session].connection != nil
         var hasSwept = false
         while true {
             if !isStored, sessions[session].outbound.isFull {
@@ -153,17 +154,18 @@ extension Shard {
             }
             if isStored { passHoles(session) }
             let queue = sessions[session].outbound
-            guard
-                queue.waiting >= mostWaiting
-                    || queue.waitingBytes + message.count > context.limits.queueBytes
-            else { return true }
+            guard !context.hasRoom(in: queue, bytes: message.contentBytes, isConnected: isConnected)
+            else {
+                return true
+            }
             if !hasSwept {
                 // What is dead takes no place from what lives.
                 hasSwept = true
                 if sweepForRoom() { continue }
             }
             context.counters.limits.add(
-                queue.waiting >= mostWaiting ? .queueMessages : .queueBytes)
+                queue.waiting >= context.mostWaiting(isConnected: isConnected)
+                    ? .queueMessages : .queueBytes)
             guard context.limits.queuePolicy == .dropOldest,
                 let position =
                     sessions[session].outbound.dropOldestWaiting(pool: context.pool)
@@ -244,7 +246,7 @@ extension Shard {
     private mutating func send(
         _ item: OutboundQueue.Item, of session: UInt32, to target: Handle
     ) {
-        sessions.totals.dequeued(bytes: item.message.count)
+        sessions.totals.dequeued(bytes: item.message.contentBytes)
         guard !item.message.isExpired(atMs: context.wallClockMs) else {
             finished(session, item.position, .dropped(.expired))
             drop(session, .expired, item.message)
@@ -268,6 +270,7 @@ extension Shard {
             }
             item.message.release(in: context.pool)
         } else {
+            sessions[session].publishesSentAboveQoS0 += 1
             sessions.totals.sent()
             if context.isRigged { Failpoint.deliver.reach() }
         }
@@ -298,6 +301,7 @@ extension Shard {
             message, qos: qos, retain: retain, isDuplicate: true,
             identifier: PacketIdentifier(position: position).rawValue, pool: context.pool)
         sessions[connections[handle].session].publishesSent += 1
+        sessions[connections[handle].session].publishesSentAboveQoS0 += 1
         context.counters.publishSent(qos, payloadBytes: message.payload.count)
     }
 

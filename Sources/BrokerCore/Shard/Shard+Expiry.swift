@@ -29,7 +29,7 @@ extension Shard {
     mutating func noteExpiry(_ message: Message, _ session: UInt32, at position: UInt64) {
         let expiresAtMs = message.expiresAtMs
         if expiresAtMs != 0 {
-            noteExpiry(atMs: expiresAtMs, session, position, bytes: message.count)
+            noteExpiry(atMs: expiresAtMs, session, position, bytes: message.contentBytes)
         }
     }
 

@@ -25,9 +25,8 @@ extension Shard {
                 sessions[session].outbound.skipWaiting(
                     item.position, bytes: item.topic.count + item.payload.count)
             } else if item.position < next, belongsToOthers(item, session) {
-                let follower = follower(of: session, item.position)
+                pass(item, follower: follower(of: session, item.position), .dropped(.offline))
                 finished(session, item.position, .handedOver)
-                pass(item, follower: follower)
                 sessions[session].outbound.skipWaiting(
                     item.position, bytes: item.topic.count + item.payload.count)
             } else if item.position < next, !placeWaiting(item, session, slice.request.ticket) {
@@ -148,15 +147,12 @@ extension Shard {
             retain: item.retain, group: group)
     }
 
-    /// Delivers a stored message to a member of its group, if there is one.
-    mutating func pass(_ item: QueueSlice.Item, follower: UInt32 = noIndex) {
-        let group = subscriptions.group(item.shared)
-        guard group != nil else {
-            context.counters.dropped.add(.offline)
-            return
-        }
+    /// Delivers a stored message to a member of its group, if there is one; `end` is its end otherwise.
+    mutating func pass(_ item: QueueSlice.Item, follower: UInt32, _ end: QueueEnd) {
         let message = Message(item, pool: context.pool)
-        pass(message, to: group, ticket: commits.nextTicket, follower: follower)
+        pass(
+            message, to: subscriptions.group(item.shared), ticket: commits.nextTicket,
+            follower: follower, end)
         message.release(in: pool)
     }
 }

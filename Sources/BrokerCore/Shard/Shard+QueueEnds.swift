@@ -71,10 +71,12 @@ extension Shard {
         }
     }
 
-    /// The follower of a queue position that goes to another session; ``noIndex`` without one.
+    /// The follower of a queue position whose message another member of its group is to get;
+    /// ``noIndex`` without one.
     func follower(of session: UInt32, _ position: UInt64) -> UInt32 {
         guard sessions[session].follows else { return noIndex }
-        return followers.follower(self, of: session, at: position)
+        return followers.follower(
+            of: FollowedPosition(number: sessions[session].number, position: position))
     }
 
     // MARK: Holes

@@ -13,6 +13,7 @@ extension Shard {
     public mutating func visit(_ stored: StoredSession) {
         guard !stored.hasEnded else {
             endedSessions.add(EndedSession(stored))
+            restoration.addEnded(stored.number)
             return
         }
         let session = sessions.add(

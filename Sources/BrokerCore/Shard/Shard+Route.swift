@@ -24,7 +24,7 @@ extension Shard {
         }
         var receivers = matches.count
         if subscriptions.hasShared {
-            receivers += chooseMembers(topic, qos: .atMostOnce).count
+            receivers += chooseMembers(topic, qos: .atMostOnce, bytes: size).count
             connections.beginDelivery(to: receivers)
             for choice in subscriptions.members
             where deliverAtMostOnce(packet, size, to: choice.session) { sent += 1 }
@@ -71,7 +71,8 @@ extension Shard {
         mustCommit: Bool, follower: UInt32 = noIndex, mark: UInt32 = 0
     ) -> (counts: PublishCounts, needsCommit: Bool) {
         let choices =
-            subscriptions.hasShared ? chooseMembers(message.topic, qos: message.qos) : nil
+            subscriptions.hasShared
+            ? chooseMembers(message.topic, qos: message.qos, bytes: message.contentBytes) : nil
         let (effect, notRetained) = message.retain ? retainedEffect(of: message) : (.nothing, nil)
         var needsCommit = mustCommit || effect != .nothing
         if !needsCommit, message.qos != .atMostOnce {
@@ -160,11 +161,11 @@ extension Shard {
     /// The chosen members of shared groups for the topic that was matched last; valid until the next
     /// call. A group without one loses the message, which is counted unless `isCounted` is false.
     package mutating func chooseMembers(
-        _ topic: UnsafeRawBufferPointer, qos: QoS, isCounted: Bool = true
+        _ topic: UnsafeRawBufferPointer, qos: QoS, bytes: Int, isCounted: Bool = true
     ) -> UnsafeBufferPointer<SharedSubscriptions.Choice> {
         subscriptions.beginChoices()
         for match in subscriptions.groups {
-            let choice = chooseMember(of: match.session, topic, qos: qos)
+            let choice = chooseMember(of: match.session, topic, qos: qos, bytes: bytes)
             if case .member(let member) = choice {
                 subscriptions.give(member)
             } else if isCounted {
@@ -174,25 +175,67 @@ extension Shard {
         return subscriptions.members
     }
 
+    /// The member of a group that gets a message of so many bytes. While any has room, none loses a
+    /// message for it; when all are full, the one in turn makes room by `limits.queue_policy`.
     private mutating func chooseMember(
-        of group: UInt32, _ topic: UnsafeRawBufferPointer, qos: QoS
-    ) -> Subscriptions.Choice {
+        of group: UInt32, _ topic: UnsafeRawBufferPointer, qos: QoS, bytes: Int
+    ) -> SharedSubscriptions.Decision {
+        var hasSwept = false
+        while true {
+            let choice = askMembers(of: group, topic, qos: qos, bytes: bytes)
+            guard case .full(let member) = choice else { return choice }
+            // What is dead takes no place from what lives.
+            guard qos != .atMostOnce, !hasSwept, sweepForRoom() else {
+                return .member(subscriptions.takeTurn(member))
+            }
+            hasSwept = true
+        }
+    }
+
+    private mutating func askMembers(
+        of group: UInt32, _ topic: UnsafeRawBufferPointer, qos: QoS, bytes: Int
+    ) -> SharedSubscriptions.Decision {
         subscriptions.chooseMember(
             of: group, qos: qos, mayReceive: { rights.mayReceive(topic, sessions[$0]) },
             isConnected: { session in
                 sessions[session].connection.map { connections[$0].machine.isOpen } ?? false
             },
-            hasRoom: { session in
-                guard let target = sessions[session].connection else { return false }
-                return connections[target].outlet.count < context.limits.outputBytes
-                    && sessions[session].outbound.waiting == 0
-                    && sessions[session].outbound.inFlight < context.limits.maxInFlight
-            }, isPersistent: { sessions[$0].isPersistent })
+            readiness: { member in
+                let isKept = sessions[member.session].isPersistent
+                let keepsQoS = min(qos, member.qos) != .atMostOnce
+                let isStored = commits.isDurable && isKept
+                guard let target = sessions[member.session].connection else {
+                    guard isKept, keepsQoS else { return .keepsNone }
+                    let queue = sessions[member.session].outbound
+                    return (isStored || !queue.isFull)
+                        && context.hasRoom(in: queue, bytes: bytes, isConnected: false)
+                        ? .queues : .isFull
+                }
+                let isRead =
+                    connections[target].machine.isOpen
+                    && connections[target].outlet.count < context.limits.outputBytes
+                if isRead, sessions[member.session].outbound.waiting == 0,
+                    sessions[member.session].outbound.inFlight < context.limits.maxInFlight
+                {
+                    return .atOnce
+                }
+                guard keepsQoS else { return isRead ? .queues : .isFull }
+                let queue = sessions[member.session].outbound
+                let isInWindow =
+                    isStored
+                    && QueueWindow.takes(bytes, queue, queueBytes: context.limits.queueBytes)
+                return isInWindow
+                    || (isStored || !queue.isFull)
+                        && context.hasRoom(in: queue, bytes: bytes, isConnected: true)
+                    ? .queues : .isFull
+            })
     }
 
-    private mutating func lose(_ topic: UnsafeRawBufferPointer, _ choice: Subscriptions.Choice) {
+    private mutating func lose(
+        _ topic: UnsafeRawBufferPointer, _ choice: SharedSubscriptions.Decision
+    ) {
         switch choice {
-        case .member: return
+        case .member, .full: return
         case .withheld(let session):
             rights.refuseDelivery(.withheld, sessions[session], topic, &context)
         case .offline: context.counters.dropped.add(.offline)
@@ -216,46 +259,72 @@ extension Shard {
         guard !returned.isEmpty else { return }
         sessions.totals.replace(before, by: sessions[session].outbound)
         let isStored = commits.isDurable && sessions[session].isPersistent
+        let end: QueueEnd = groups == nil ? .sessionEnded : .dropped(.offline)
         // A stored session has only a window in memory, which is handed over at once.
         guard isStored || handOvers.mayHandOverNow(returned.count) else {
-            for item in returned { positionEnded(session, item.position, .handedOver) }
-            handOvers.append(returned) { subscriptions.filter(of: $0).array }
+            handOverLater(returned, of: session, end)
             return
         }
         handOvers.spend(returned.count)
         for item in returned {
-            let follower = follower(of: session, item.position)
-            finished(session, item.position, .handedOver)
             pass(
                 item.message, to: item.group, ticket: isStored ? commits.nextTicket : item.ticket,
-                follower: follower)
+                follower: follower(of: session, item.position), end)
+            finished(session, item.position, .handedOver)
             item.message.release(in: pool)
+        }
+    }
+
+    private mutating func handOverLater(
+        _ returned: [OutboundQueue.Returned], of session: UInt32, _ end: QueueEnd
+    ) {
+        let (number, follows) = (sessions[session].number, sessions[session].follows)
+        let batch = handOvers.append(returned, isFollowed: follows, end: end) {
+            subscriptions.filter(of: $0).array
+        }
+        guard follows else { return }
+        for (place, item) in returned.enumerated() {
+            followers.positionLeft(
+                FollowedPosition(number: number, position: item.position),
+                as: FollowedPosition(number: batch, position: UInt64(place)))
+            positionEnded(session, item.position, .handedOver)
         }
     }
 
     /// Hands over one slice of waiting messages.
     package mutating func runHandOvers() {
         handOvers.beginTurn()
-        while let (item, filter) = handOvers.next() {
-            let group = filter.withUnsafeBytes { subscriptions.group($0) }
-            pass(item.message, to: group, ticket: item.ticket)
-            item.message.release(in: pool)
+        while let item = handOvers.next() {
+            let group = item.filter.withUnsafeBytes { subscriptions.group($0) }
+            let follower = item.followed.map { followers.follower(of: $0) } ?? noIndex
+            pass(
+                item.message.message, to: group, ticket: item.message.ticket, follower: follower,
+                item.end)
+            item.message.message.release(in: pool)
         }
     }
 
     /// Delivers a message of a former member to another one, if there is one, after the commit
     /// `ticket`: that of its publication, or the present one if the store holds it for the former
-    /// member; 0 for none. `follower` follows it further; ``noIndex`` without one.
+    /// member; 0 for none. `follower` follows it further, ``noIndex`` without one; it is told `end` if
+    /// nobody takes the message.
     package mutating func pass(
-        _ message: Message, to group: UInt32?, ticket: UInt64, follower: UInt32 = noIndex
+        _ message: Message, to group: UInt32?, ticket: UInt64, follower: UInt32, _ end: QueueEnd
     ) {
         guard let group, subscriptions.hasMembers(group) else {
             context.counters.dropped.add(.offline)
+            endAtNobody(follower, end)
             return
         }
-        let choice = chooseMember(of: group, message.topic, qos: message.qos)
+        let choice = chooseMember(
+            of: group, message.topic, qos: message.qos, bytes: message.contentBytes)
         guard case .member(let member) = choice else {
             lose(message.topic, choice)
+            if case .withheld = choice {
+                endAtNobody(follower, .dropped(.notAllowed))
+            } else {
+                endAtNobody(follower, end)
+            }
             return
         }
         let qos = min(message.qos, member.qos)
@@ -265,8 +334,12 @@ extension Shard {
         var delivery = RoutedMessage(
             message, ticket: mustRecord ? commits.nextTicket : awaited)
         delivery.group = member.group
-        delivery.follow(follower)
+        delivery.passOn(follower)
         var counts = PublishCounts()
         deliver(&delivery, to: member.session, qos: qos, &counts)
+    }
+
+    private mutating func endAtNobody(_ follower: UInt32, _ end: QueueEnd) {
+        if follower != noIndex { followers.endedAtNobody(&self, follower, end) }
     }
 }

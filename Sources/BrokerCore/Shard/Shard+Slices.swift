@@ -71,8 +71,9 @@ extension Shard {
                 lost += 1
                 return
             }
+            let position = FollowedPosition(number: number, position: item.position)
+            pass(item, follower: followers.follower(of: position), .sessionEnded)
             commits.records.finished(session: number, position: item.position)
-            pass(item)
         }
         if let failure = slice.failure {
             // The rest stays in the store; the next start tries again.
@@ -82,6 +83,7 @@ extension Shard {
         }
         guard slice.next < ended.below else {
             commits.records.sessionRemoved(number)
+            followers.queueEnded(number)
             tellEnd(ended.end, of: ended.clientID, lost: ended.lost + lost)
             return
         }

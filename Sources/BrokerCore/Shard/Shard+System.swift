@@ -141,7 +141,9 @@ extension Shard {
             sendSystemMessage(message, to: match.session, retain: false)
         }
         guard subscriptions.hasShared else { return }
-        for choice in chooseMembers(message.topic, qos: .atMostOnce, isCounted: false) {
+        for choice in chooseMembers(
+            message.topic, qos: .atMostOnce, bytes: message.contentBytes, isCounted: false)
+        {
             sendSystemMessage(message, to: choice.session, retain: false)
         }
     }

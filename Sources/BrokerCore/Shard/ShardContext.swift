@@ -35,6 +35,12 @@ package struct ShardContext: ~Copyable {
         isConnected ? 60_000 : limits.queueMessages
     }
 
+    /// True when a queue takes a message of so many bytes without dropping anything.
+    package func hasRoom(in queue: OutboundQueue, bytes: Int, isConnected: Bool) -> Bool {
+        queue.waiting < mostWaiting(isConnected: isConnected)
+            && queue.waitingBytes + bytes <= limits.queueBytes
+    }
+
     package init(
         limits: BrokerLimits, listenerCount: Int, now: MonotonicTime, wallClockMs: Int64,
         hash: KeyedHash

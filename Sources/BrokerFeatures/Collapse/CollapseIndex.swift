@@ -42,6 +42,8 @@ struct CollapseIndex: ~Copyable {
     /// The key of the message that is being delivered, with the sequences that its receivers' entries
     /// have.
     var current: (key: UInt128, sequences: [UInt64]) = (0, [])
+    /// The identifier of the message that replaces others now; empty without one.
+    var replacing: [UInt8] = []
 
     init(hash: KeyedHash) { self.hash = hash }
 

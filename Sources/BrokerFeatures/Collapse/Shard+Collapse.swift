@@ -7,27 +7,34 @@ import Structures
 /// Messages of the admin plane that replace queued ones of the same collapse key.
 ///
 /// What waits for a receiver and was never sent leaves its queue, and the new message is queued
-/// behind all others; both in one group of records. The new one names the sequences of those it
+/// behind all others; both in one group of records. A receiver that gets the new message with QoS 0
+/// keeps what it has. The new one names the sequences of those it
 /// replaced for any receiver, so that each hole in a channel is explained to whoever has it.
 extension Shard {
-    /// Bytes of a packet besides topic and the caller's payload.
-    private static var mostAddedBytes: Int { 16 + Publication.mostStampBytes }
     /// Positions of ended sessions that are removed in a turn.
     private static var orphansPerTurn: Int { 1_024 }
 
     /// Removes what a message replaces from the queues of its receivers; returns the sequences that
     /// it supersedes, ascending, at most ``Publication/mostSuperseded``: what would bring more is not
     /// replaced. `nil` when it replaces nothing.
+    ///
+    /// Nothing leaves a queue for a message that may not take its place there: one that its receiver
+    /// gets with QoS 0, which no queue keeps for an offline client, or one that has expired.
     mutating func replaceQueued(by publication: Publication) -> [UInt64]? {
-        guard let key = publication.collapseKey, features.collapse.count > 0 else { return nil }
+        guard let key = publication.collapseKey, features.collapse.count > 0,
+            publication.qos != .atMostOnce,
+            publication.expiresAtMs.map({ $0 > context.wallClockMs }) ?? true
+        else { return nil }
         var superseded: Set<UInt64>?
         let matches = publication.topic.withUnsafeBytes { receivers(of: $0, isCounted: false) }
         context.budget.spend(matches.count * WorkBudget.matchStep)
+        features.collapse.replacing = publication.messageID
         let bytes =
-            publication.topic.count + publication.payload.count + Self.mostAddedBytes
+            publication.topic.count + publication.payload.count + Publication.mostStampBytes
         for match in matches {
             let number = sessions[match.session].number
-            guard sessions[match.session].isUsed, sessions[match.session].follows,
+            guard match.qos != .atMostOnce, sessions[match.session].isUsed,
+                sessions[match.session].follows,
                 let place = features.collapse.find(session: number, key: key)
             else { continue }
             let all = (superseded ?? []).union(features.collapse.sequences(of: place))

@@ -181,6 +181,7 @@ extension Shard {
             unsentBytes: connection?.outlet.count ?? 0,
             readingPaused: connection?.intake.isPaused ?? false,
             publishesReceived: session.publishesReceived, publishesSent: session.publishesSent,
+            publishesSentQoS0: session.publishesSent - session.publishesSentAboveQoS0,
             publishesAcknowledged: session.publishesAcknowledged,
             dropped: sessions.drops(of: index).figures.byLabel,
             lastDisconnectReason: session.lastCloseReason?.name,

@@ -190,24 +190,38 @@ extension Shard {
             var answer = TopicReceivers(
                 topic: topic, matched: matches.count, receivers: [], groups: [])
             for match in matches.prefix(limit) {
-                let session = sessions[match.session]
-                let granted = min(qos, match.qos)
-                answer.receivers.append(
-                    TopicReceiver(
-                        clientID: Self.text(session.clientID.array),
-                        userName: session.hasUserName ? Self.text(session.userName.array) : nil,
-                        qos: Int(granted.rawValue),
-                        outcome: session.connection != nil
-                            ? .sent
-                            : session.isPersistent && granted != .atMostOnce ? .queued : .lost))
+                answer.receivers.append(receiver(match.session, min(qos, match.qos)))
             }
-            if subscriptions.hasShared {
-                answer.groups = subscriptions.groups.prefix(limit).map {
-                    Self.text(subscriptions.filter(of: $0.session).array)
+            guard subscriptions.hasShared else { return answer }
+            var left = limit
+            for match in subscriptions.groups.prefix(limit) {
+                let filter = Self.text(subscriptions.filter(of: match.session).array)
+                answer.groups.append(filter)
+                var group = TopicCandidates(
+                    filter: filter, members: subscriptions.memberCount(of: match.session),
+                    candidates: [])
+                let members = subscriptions.members(of: match.session, most: left)
+                left -= members.count
+                for member in members
+                where sessions[member.session].isUsed
+                    && rights.mayReceive(bytes, sessions[member.session])
+                {
+                    group.candidates.append(receiver(member.session, min(qos, member.qos)))
                 }
+                answer.candidates.append(group)
             }
             return answer
         }
+    }
+
+    private func receiver(_ place: UInt32, _ qos: QoS) -> TopicReceiver {
+        let session = sessions[place]
+        return TopicReceiver(
+            clientID: Self.text(session.clientID.array),
+            userName: session.hasUserName ? Self.text(session.userName.array) : nil,
+            qos: Int(qos.rawValue),
+            outcome: session.connection != nil
+                ? .sent : session.isPersistent && qos != .atMostOnce ? .queued : .lost)
     }
 
     // MARK: Retained messages

@@ -45,6 +45,23 @@ struct StoredReceiver: Hashable, Sendable {
     }
 }
 
+/// What an answer tells of a receiver besides: the filter of its shared subscription, or the
+/// identifier of the message that replaced its own.
+struct ReceiverDetail: Hashable, Sendable {
+    var receipt: UInt64
+    var place: UInt32
+    /// 1 to 255 bytes.
+    var text: [UInt8]
+
+    static let mostBytes = 255
+
+    init(receipt: UInt64, place: UInt32, text: [UInt8]) {
+        self.receipt = receipt
+        self.place = place
+        self.text = text
+    }
+}
+
 /// What became of the message for a receiver.
 struct ReceiverEnd: Hashable, Sendable, BitwiseCopyable {
     var receipt: UInt64
@@ -93,8 +110,8 @@ struct ReceiptProgress: Hashable, Sendable, BitwiseCopyable {
 /// Receipts belong to their message's identifier, and their receivers and ends with them.
 ///
 /// A receipt has its number as key. A receiver's key has the number, the place and 1; its end has
-/// the number, the place and 0. So a start reads a receipt, then for each receiver the end, if
-/// there is one, and the receiver.
+/// the number, the place and 0; its detail 2. So a start reads a receipt, then for each receiver the
+/// end, if there is one, the receiver, and its detail, if there is one.
 extension WriteBatch {
     mutating func receipt(
         _ number: UInt64, atMs: Int64, messageID: UnsafeRawBufferPointer, owner: OwnerID,
@@ -109,11 +126,12 @@ extension WriteBatch {
         }
     }
 
+    /// Stores a receiver; unless `isNew`, one that has got another session and position.
     mutating func receiptReceiver(
         receipt: UInt64, of owner: FactOwner, place: UInt32, session: UInt64, position: UInt64,
-        clientID: UnsafeRawBufferPointer
+        clientID: UnsafeRawBufferPointer, isNew: Bool
     ) {
-        fact(.receipt, of: owner, isNew: true) {
+        fact(.receipt, of: owner, isNew: isNew) {
             $0.put(receipt)
             $0.put(place)
             $0.put(1 as UInt8)
@@ -134,6 +152,18 @@ extension WriteBatch {
             $0.put(end.reason)
             $0.put(end.atMs)
             $0.put(end.event)
+        }
+    }
+
+    mutating func receiptDetail(
+        receipt: UInt64, of owner: FactOwner, place: UInt32, _ text: UnsafeRawBufferPointer
+    ) {
+        fact(.receipt, of: owner, isNew: true) {
+            $0.put(receipt)
+            $0.put(place)
+            $0.put(2 as UInt8)
+        } value: {
+            $0.putRest(text)
         }
     }
 
@@ -163,6 +193,7 @@ enum ReceiptFact: Hashable {
     case receipt(StoredReceipt)
     case end(ReceiverEnd)
     case receiver(StoredReceiver)
+    case detail(ReceiverDetail)
 
     init(_ fact: StoredFact) throws(DamagedFact) {
         var key = FactReader(fact.key)
@@ -193,6 +224,8 @@ enum ReceiptFact: Hashable {
                 StoredReceiver(
                     receipt: number, place: place, session: try value.number(),
                     position: try value.number(), clientID: value.rest()))
+        case 2:
+            self = .detail(ReceiverDetail(receipt: number, place: place, text: value.rest()))
         default: throw DamagedFact()
         }
     }
@@ -234,6 +267,8 @@ extension StoredTable {
             case .receiver(let receiver):
                 let end = shard.features.restoring.receiverEnd.take()
                 shard.restoreReceiver(receiver, receiver.end(end))
+            case .detail(let detail):
+                shard.features.receipts.restore(detail, pool: shard.pool)
             }
         },
         noteNumber: { shard, number in shard.features.receipts.noteStored(number) })

@@ -49,6 +49,14 @@ extension Receipts {
         events.restore(end.event, of: place)
     }
 
+    /// Restores what is told of a receiver that was added last; other places have none.
+    mutating func restore(_ detail: ReceiverDetail, pool: BytePool) {
+        guard let receipt = restored(detail.receipt), case let last = records[receipt].lastReceiver,
+            last != noIndex, receivers[last].place == detail.place, receivers[last].detail.isEmpty
+        else { return }
+        receivers[last].detail = detail.text.withUnsafeBytes { CompactBytes($0, pool: pool) }
+    }
+
     /// Puts the events in their order.
     mutating func finishRestoring() {
         for place in events.takeRestored() {

@@ -80,8 +80,7 @@ struct Receipts: ~Copyable {
             Receiver(
                 receipt: receipt, place: records[receipt].counts.receivers, session: session,
                 position: position, client: client))
-        byPosition.insert(hash(ofPosition: position, session), place)
-        lists.append(place, to: list(of: session) ?? makeList(of: session), &receivers)
+        open(place)
         return place
     }
 
@@ -182,6 +181,16 @@ struct Receipts: ~Copyable {
         byPosition.insert(hash(ofPosition: new, session), place)
     }
 
+    /// Gives an open receiver a position in the queue of another session.
+    mutating func move(_ place: UInt32, session: UInt64, position: UInt64) {
+        let former = receivers[place].session
+        close(place)
+        receivers[place].session = session
+        receivers[place].position = position
+        open(place)
+        _ = freesSession(former)
+    }
+
     // MARK: Sessions
 
     /// The list of a session's open receivers.
@@ -211,62 +220,19 @@ struct Receipts: ~Copyable {
         lists.orphan(list)
     }
 
+    private mutating func open(_ place: UInt32) {
+        let session = receivers[place].session
+        byPosition.insert(hash(ofPosition: receivers[place].position, session), place)
+        lists.append(place, to: list(of: session) ?? makeList(of: session), &receivers)
+    }
+
     private mutating func close(_ place: UInt32) {
         byPosition.remove(
             hash(ofPosition: receivers[place].position, receivers[place].session), place)
         lists.remove(place, &receivers)
     }
 
-    // MARK: Events
-
-    /// The time at which a request for events is answered with none; `nil` without one.
-    var deadline: MonotonicTime? { events.deadline }
-
-    mutating func appendEvent(_ place: UInt32) {
-        lists.append(place, to: lists.events, &receivers)
-        events.count += 1
-    }
-
-    /// The first events with higher numbers than `number`, at most `most`, that are committed.
-    func events(
-        after number: UInt64, most: Int, isCommitted: (UInt64) -> Bool
-    ) -> [ReceiptEvent] {
-        var found: [ReceiptEvent] = []
-        var place = lists.first(of: lists.events)
-        while place != noIndex, found.count < most, isCommitted(receivers[place].position) {
-            let receiver = receivers[place]
-            if receiver.event > number, let outcome = receiver.outcome.event {
-                let record = records[receiver.receipt]
-                found.append(
-                    ReceiptEvent(
-                        number: receiver.event,
-                        messageID: String(decoding: record.messageID.array, as: UTF8.self),
-                        topic: String(decoding: record.topic.array, as: UTF8.self),
-                        clientID: String(decoding: receiver.client.array, as: UTF8.self),
-                        outcome: outcome, reason: receiver.reason.name, atMs: receiver.atMs))
-            }
-            place = receiver.after
-        }
-        return found
-    }
-
-    /// Drops the events up to a number; false when there are none.
-    mutating func takeEvents(through number: UInt64) -> Bool {
-        var hasTaken = false
-        while case let place = lists.first(of: lists.events), place != noIndex,
-            receivers[place].event <= number
-        {
-            removeEvent(place)
-            hasTaken = true
-        }
-        if hasTaken { events.taken = number }
-        return hasTaken
-    }
-
-    private mutating func removeEvent(_ place: UInt32) {
-        lists.remove(place, &receivers)
-        events.count -= 1
-    }
+    // MARK: Dropping
 
     /// For the store: receipts below the oldest are dropped.
     var progress: ReceiptProgress {
@@ -275,8 +241,6 @@ struct Receipts: ~Copyable {
                 ? lastNumber + 1 : records[oldest].number + (isDropping ? 1 : 0),
             lastEvent: events.last, taken: events.taken)
     }
-
-    // MARK: Dropping
 
     /// True when the next turn has receivers to end, or receipts to drop.
     func hasWork(limit: Int) -> Bool { isDropping || count > limit || lists.hasOrphans }
@@ -316,6 +280,7 @@ struct Receipts: ~Copyable {
         }
         records[receiver.receipt].firstReceiver = receiver.next
         receivers[place].client.destroy(in: pool)
+        receivers[place].detail.destroy(in: pool)
         receivers.remove(place)
     }
 

@@ -6,11 +6,15 @@ struct Receiver: BitwiseCopyable {
     let receipt: UInt32
     /// Among the receivers of the receipt.
     let place: UInt32
-    /// The number of its session.
-    let session: UInt64
+    /// The number of its session, or that of a batch of messages that other members of their groups
+    /// are to get.
+    var session: UInt64
     /// The queue position while the receiver is open; then the ticket of its end, for its event.
     var position: UInt64
     var client: CompactBytes
+    /// The filter of the shared subscription as whose member it gets the message, or the identifier of
+    /// the message that replaced it; empty without either.
+    var detail = CompactBytes()
     /// The next receiver of the receipt.
     var next: UInt32 = noIndex
     /// The list of ``ReceiverLists`` and the neighbours in it; ``noIndex`` without one.
@@ -23,6 +27,18 @@ struct Receiver: BitwiseCopyable {
     var atMs: Int64 = 0
     /// The number of the event that tells of it; 0 for none.
     var event: UInt64 = 0
+
+    /// The filter of the shared subscription as whose member it gets the message; `nil` without one.
+    var group: String? { isReplaced ? nil : text }
+
+    /// The identifier of the message that replaced its own; `nil` without one.
+    var replacement: String? { isReplaced ? text : nil }
+
+    private var isReplaced: Bool { reason == ReceiverReason(.replaced) }
+
+    private var text: String? {
+        detail.isEmpty ? nil : String(decoding: detail.array, as: UTF8.self)
+    }
 }
 
 /// Lists of receivers: one of those whose events are not taken, and one for each session with open

@@ -52,6 +52,7 @@ extension QueueEnd {
         case .dropped(.expired): (.expired, .none)
         case .dropped(let reason): (.dropped, ReceiverReason(reason))
         case .handedOver: (.dropped, .handedOver)
+        case .sessionEnded: (.dropped, .sessionEnded)
         }
     }
 }

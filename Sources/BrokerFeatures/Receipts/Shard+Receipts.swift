@@ -31,42 +31,87 @@ extension Shard {
     }
 
     /// Follows a message that gets this position in a session's queue.
-    mutating func addReceiver(_ receipt: UInt32, _ session: UInt32, _ position: UInt64) {
-        let number = sessions[session].number
-        let client = sessions[session].clientID.withBytes { CompactBytes($0, pool: pool) }
+    mutating func addReceiver(
+        _ message: RoutedMessage, _ session: UInt32, _ position: UInt64
+    ) {
         let place = features.receipts.follow(
-            receipt, session: number, position: position, client: client)
-        record(place, position)
+            message.follower, session: sessions[session].number, position: position,
+            client: clientID(of: session))
+        record(place, position, isNew: true)
+        noteGroup(message.group, of: place)
     }
 
     /// Notes the end of a message that gets no queue position.
-    mutating func addEnded(_ receipt: UInt32, _ session: UInt32, _ end: QueueEnd) {
-        let client = sessions[session].clientID.withBytes { CompactBytes($0, pool: pool) }
+    mutating func addEnded(_ message: RoutedMessage, _ session: UInt32, _ end: QueueEnd) {
         let place = features.receipts.add(
-            receipt, session: sessions[session].number, client: client)
-        record(place, 0)
-        noteEnd(place, end.outcome)
+            message.follower, session: sessions[session].number, client: clientID(of: session))
+        record(place, 0, isNew: true)
+        noteGroup(message.group, of: place)
+        endReceiver(place, end)
     }
 
-    private mutating func record(_ place: UInt32, _ position: UInt64) {
+    /// Another member of the group gets the message of a receiver, which is that member from now on.
+    mutating func moveReceiver(_ place: UInt32, _ session: UInt32, _ position: UInt64) {
+        features.receipts.receivers[place].client.destroy(in: pool)
+        features.receipts.receivers[place].client = clientID(of: session)
+        features.receipts.move(place, session: sessions[session].number, position: position)
+        record(place, position, isNew: false)
+    }
+
+    /// Another member of the group was to get the message, which ended without a queue position.
+    mutating func endMoved(_ place: UInt32, _ session: UInt32, _ end: QueueEnd) {
+        moveReceiver(place, session, 0)
+        endReceiver(place, end)
+    }
+
+    private func clientID(of session: UInt32) -> CompactBytes {
+        sessions[session].clientID.withBytes { CompactBytes($0, pool: pool) }
+    }
+
+    private mutating func record(_ place: UInt32, _ position: UInt64, isNew: Bool) {
         let receiver = features.receipts.receivers[place]
         receiver.client.withBytes {
             commits.records.receiptReceiver(
                 receipt: features.receipts.records[receiver.receipt].number,
                 of: features.receipts.records[receiver.receipt].factOwner, place: receiver.place,
-                session: receiver.session, position: position, clientID: $0)
+                session: receiver.session, position: position, clientID: $0, isNew: isNew)
         }
+    }
+
+    /// Notes the group as whose member a receiver gets the message. One with a very long filter is not
+    /// named, for clients choose how long it is.
+    private mutating func noteGroup(_ group: UInt32, of place: UInt32) {
+        guard group != noIndex else { return }
+        let filter = subscriptions.filter(of: group)
+        if filter.count <= ReceiverDetail.mostBytes { filter.withBytes { note($0, of: place) } }
+    }
+
+    private mutating func note(_ detail: UnsafeRawBufferPointer, of place: UInt32) {
+        let receiver = features.receipts.receivers[place]
+        guard detail.count > 0, receiver.detail.isEmpty else { return }
+        features.receipts.receivers[place].detail = CompactBytes(detail, pool: pool)
+        commits.records.receiptDetail(
+            receipt: features.receipts.records[receiver.receipt].number,
+            of: features.receipts.records[receiver.receipt].factOwner, place: receiver.place, detail
+        )
     }
 
     // MARK: Ends
 
     /// Ends the receiver of a queue position, if a receipt follows it.
     mutating func endReceiver(_ session: UInt32, _ position: UInt64, _ end: QueueEnd) {
-        if let place = features.receipts.find(session: sessions[session].number, position: position)
-        {
-            noteEnd(place, end.outcome)
+        guard
+            let place = features.receipts.find(
+                session: sessions[session].number, position: position)
+        else { return }
+        if end == .dropped(.replaced) {
+            features.collapse.replacing.withUnsafeBytes { note($0, of: place) }
         }
+        endReceiver(place, end)
     }
+
+    /// Ends an open receiver.
+    mutating func endReceiver(_ place: UInt32, _ end: QueueEnd) { noteEnd(place, end.outcome) }
 
     private mutating func noteEnd(_ place: UInt32, _ end: (ReceiverOutcome, ReceiverReason)) {
         let ended = features.receipts.end(
@@ -74,16 +119,6 @@ extension Shard {
             ticket: commits.isDurable ? commits.nextTicket : 0,
             keepsEvents: context.limits.keepsReceiptEvents)
         commits.records.receiptEnded(ended)
-    }
-
-    /// The receipt that follows a queue position; ``noIndex`` without one.
-    func receipt(of session: UInt32, _ position: UInt64) -> UInt32 {
-        guard sessions[session].follows,
-            let place = features.receipts.find(
-                session: sessions[session].number, position: position)
-        else { return noIndex }
-        let receipt = features.receipts.receivers[place].receipt
-        return features.receipts.mayGrow(receipt) ? receipt : noIndex
     }
 
     /// Ends receivers of ended sessions, and drops receipts that are too old or too many; a slice of
@@ -133,7 +168,8 @@ extension Shard {
             }
         return MessageReceipt.Receiver(
             clientID: String(decoding: receiver.client.array, as: UTF8.self), state: state,
-            reason: receiver.reason.name, atMs: receiver.outcome == .open ? nil : receiver.atMs)
+            reason: receiver.reason.name, atMs: receiver.outcome == .open ? nil : receiver.atMs,
+            group: receiver.group, replacedBy: receiver.replacement)
     }
 
     /// True when the message of an open receiver is in flight; of an offline client, perhaps sent.
@@ -195,7 +231,7 @@ extension Shard {
                 receipt, session: stored.session, position: stored.position, client: client)
             if let session = restoration.find(stored.session) {
                 sessions[session].follows = true
-            } else {
+            } else if !restoration.leavesQueue(stored.session) {
                 features.receipts.sessionEnded(stored.session)
             }
         }

@@ -84,8 +84,14 @@ public struct Message: BitwiseCopyable {
     private var header: Header { shared.bytes.load(as: Header.self) }
     private var packet: UnsafeMutableRawPointer { shared.bytes + Self.headerBytes }
 
-    /// Bytes of the packet, as limits on queues count them.
+    /// Bytes of the packet.
     public var count: Int { shared.count - Self.headerBytes - Int(header.messageIDCount) }
+    /// Bytes of topic and payload, as queues and their limits count them. The store counts the same, so
+    /// that a queue has as many bytes after a start as before.
+    public var contentBytes: Int {
+        let header = header
+        return count - Int(header.payloadOffset) + Int(header.topicCount)
+    }
     public var qos: QoS { header.qos }
     /// RETAIN as the publisher set it.
     public var retain: Bool { header.options & 1 != 0 }

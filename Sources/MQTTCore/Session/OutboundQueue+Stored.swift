@@ -143,8 +143,8 @@ extension OutboundQueue {
                 message: message, ticket: ticket, state: .waiting, qos: loaded.qos,
                 retain: loaded.retain, group: loaded.group), at: loaded.position, pool)
         loadedWaiting += 1
-        loadedBytes += message.count
-        passStored(to: loaded.position + 1, messages: 1, bytes: message.count)
+        loadedBytes += message.contentBytes
+        passStored(to: loaded.position + 1, messages: 1, bytes: message.contentBytes)
     }
 
     /// Passes over a waiting message of `bytes` bytes that is not put back, because another member

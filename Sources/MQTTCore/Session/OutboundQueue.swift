@@ -111,7 +111,8 @@ public struct OutboundQueue: BitwiseCopyable {
     /// A queue as the store holds it: `messages` messages with `bytes` bytes together. They are in
     /// flight below the position `horizon`, and wait from there to `end`.
     ///
-    /// Until they have been loaded, messages in flight may count as waiting in place of holes.
+    /// Until they have been loaded, messages in flight may count as waiting in place of holes, and
+    /// those that wait count with the average of all.
     public init(horizon: UInt64, end: UInt64, messages: UInt32, bytes: Int) {
         head = horizon
         firstStored = horizon
@@ -119,7 +120,8 @@ public struct OutboundQueue: BitwiseCopyable {
         let waiting = min(stored, messages)
         storedHoles = stored - waiting
         storedInFlight = messages - waiting
-        storedBytes = waiting > 0 ? bytes : 0
+        let share = Double(waiting) / Double(max(1, messages))
+        storedBytes = waiting == messages ? bytes : Int(Double(bytes) * share)
     }
 
     /// The position of the next message to be appended.
@@ -151,7 +153,7 @@ public struct OutboundQueue: BitwiseCopyable {
                 message: message, ticket: ticket, state: .waiting, qos: qos, retain: retain,
                 group: group), at: firstStored, pool)
         loadedWaiting += 1
-        loadedBytes += message.count
+        loadedBytes += message.contentBytes
         firstStored += 1
     }
 
@@ -262,7 +264,7 @@ public struct OutboundQueue: BitwiseCopyable {
     mutating func takeWaiting(_ position: UInt64) -> Message? {
         let message = entry(at: position).message
         loadedWaiting -= 1
-        loadedBytes -= message?.count ?? 0
+        loadedBytes -= message?.contentBytes ?? 0
         return message
     }
 

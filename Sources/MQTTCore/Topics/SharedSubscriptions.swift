@@ -281,9 +281,9 @@ public struct SharedSubscriptions: ~Copyable {
             .rotate(to: next, in: members)
     }
 
-    /// True while the group has members.
-    public func hasMembers(_ group: UInt32) -> Bool {
-        group < groups.endIndex && groups[group].members > 0
+    /// The number of members of a group; 0 for one that is gone.
+    public func memberCount(of group: UInt32) -> Int {
+        group < groups.endIndex ? Int(groups[group].members) : 0
     }
 
     // MARK: Groups

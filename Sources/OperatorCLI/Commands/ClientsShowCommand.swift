@@ -80,7 +80,11 @@ struct ClientsShowCommand: OperatorCommand {
         }
         list.startGroup()
         list.add("messages received", "\(detail.publishesReceived)")
-        list.add("messages sent", "\(detail.publishesSent)")
+        list.add(
+            "messages sent",
+            "\(detail.publishesSent)"
+                + (detail.publishesSentQoS0 > 0
+                    ? ", \(detail.publishesSentQoS0) with QoS 0, which nobody acknowledges" : ""))
         list.add("messages acknowledged", "\(detail.publishesAcknowledged)")
         list.add("messages dropped", Wording.counts(detail.dropped))
         guard let report = detail.report else { return list }

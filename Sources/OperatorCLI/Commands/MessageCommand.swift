@@ -41,17 +41,24 @@ struct MessageCommand: OperatorCommand {
         list.add("expired", "\(receipt.counts.expired)")
         list.add("dropped", "\(receipt.counts.dropped)")
         guard let receivers = receipt.receivers, !receivers.isEmpty else { return list.rendered() }
-        var table = Table([
+        let hasGroups = receivers.contains { $0.group != nil }
+        var columns: [Table.Column] = [
             .init(title: "STATE"),
             .init(title: "AGO", alignment: .right),
             .init(title: "REASON"),
             .init(title: "CLIENT", isFlexible: true),
-        ])
+        ]
+        if hasGroups { columns.append(.init(title: "AS A MEMBER OF", isFlexible: true)) }
+        var table = Table(columns)
         for receiver in receivers {
-            table.append([
+            var row = [
                 receiver.state.rawValue, receiver.atMs.map(ago) ?? Wording.absent,
-                receiver.reason ?? Wording.absent, receiver.clientID,
-            ])
+                receiver.replacedBy.map { "replaced by \($0)" } ?? receiver.reason
+                    ?? Wording.absent,
+                receiver.clientID,
+            ]
+            if hasGroups { row.append(receiver.group ?? Wording.absent) }
+            table.append(row)
         }
         return list.rendered() + "\n" + table.rendered(width: width)
     }

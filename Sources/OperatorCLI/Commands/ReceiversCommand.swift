@@ -46,22 +46,33 @@ struct ReceiversCommand: OperatorCommand {
         }
         var text = ""
         if answer.matched > 0 {
-            var table = Table([
-                .init(title: "CLIENT", isFlexible: true), .init(title: "USER", isFlexible: true),
-                .init(title: "QOS", alignment: .right), .init(title: "OUTCOME"),
-            ])
-            for one in answer.receivers {
-                table.append([
-                    one.clientID, one.userName ?? Wording.absent, "\(one.qos)",
-                    words(one.outcome, qos: one.qos),
-                ])
-            }
-            text = table.rendered(width: width)
+            text = table(of: answer.receivers, "CLIENT", width: width)
         }
-        guard !answer.groups.isEmpty else { return text }
-        var groups = Table([.init(title: "ONE MEMBER OF", isFlexible: true)])
-        for group in answer.groups { groups.append([group]) }
-        return text + (text.isEmpty ? "" : "\n") + groups.rendered(width: width)
+        for group in answer.candidates {
+            if !text.isEmpty { text += "\n" }
+            text += "One member of \(group.filter.visible()), which has \(group.members):\n"
+            text +=
+                group.candidates.isEmpty
+                ? "(none of those looked at may read it)\n"
+                : table(of: group.candidates, "CANDIDATE", width: width)
+        }
+        return text
+    }
+
+    private static func table(
+        of receivers: [TopicReceiver], _ title: String, width: Int?
+    ) -> String {
+        var table = Table([
+            .init(title: title, isFlexible: true), .init(title: "USER", isFlexible: true),
+            .init(title: "QOS", alignment: .right), .init(title: "OUTCOME"),
+        ])
+        for one in receivers {
+            table.append([
+                one.clientID, one.userName ?? Wording.absent, "\(one.qos)",
+                words(one.outcome, qos: one.qos),
+            ])
+        }
+        return table.rendered(width: width)
     }
 
     private static func words(_ outcome: TopicReceiver.Outcome, qos: Int) -> String {
