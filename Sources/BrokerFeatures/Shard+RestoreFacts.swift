@@ -51,16 +51,19 @@ extension Shard: StoreVisitor {
                 if let moved = features.restoring.scheduledMoved, moved.number == stored.number {
                     stored.dueMs = moved.dueMs
                 }
-                guard StoredQoS(byte: stored.qos) != nil else { throw DamagedFact() }
+                guard StoredQoS(byte: stored.qos) != nil, TopicText.isName(stored.topic) else {
+                    throw DamagedFact()
+                }
                 features.scheduled.insert(stored, pool: pool)
             }
         case FactTable.collapsible.number:
             restoreCollapsible(try StoredCollapsible(fact), of: fact.owner)
         case FactTable.tag.number:
             let tag = try StoredTag(fact)
-            tag.clientID.withUnsafeBytes { client in
-                tag.tag.withUnsafeBytes { _ = features.tagged.add($0, to: client, pool: pool) }
+            let isKept = tag.clientID.withUnsafeBytes { client in
+                tag.tag.withUnsafeBytes { features.tagged.add($0, to: client, pool: pool) }
             }
+            guard isKept else { throw DamagedFact() }
         case FactTable.push.number:
             guard let push = try features.restoring.push.add(fact) else { return }
             guard restorePush(push) else { throw DamagedFact() }

@@ -62,7 +62,9 @@ extension Shard {
         }
         let (number, horizon) = (ended.number, ended.horizon)
         slice.forEach { item in
-            guard !item.shared.isEmpty, !item.isReleased else { return }
+            guard !item.shared.isEmpty, !item.isReleased, TopicText.isName(item.topic) else {
+                return
+            }
             // A sent QoS 2 message is not handed over, since its receiver may have it.
             guard item.position >= horizon || item.qos == QoS.atLeastOnce.rawValue else { return }
             commits.records.finished(session: number, position: item.position)

@@ -32,6 +32,6 @@ extension WriteBatch {
 extension StoredTag {
     init(_ fact: StoredFact) throws(DamagedFact) {
         var key = FactReader(fact.key)
-        self.init(clientID: try key.text(), tag: key.rest())
+        self.init(clientID: try key.name(), tag: try key.restName())
     }
 }
