@@ -132,6 +132,12 @@ struct NoticeLog {
             logger.error(
                 "Queue could not be read, connection closed",
                 metadata: [LogKeys.client: Self.text(identifier), LogKeys.error: "\(failure)"])
+        case .damagedMessage(let identifier, let position):
+            logger.error(
+                "Stored message has no topic, left out",
+                metadata: [
+                    LogKeys.client: Self.text(identifier), LogKeys.error: "position \(position)",
+                ])
         case .unreadableEnded(let identifier, let failure):
             logger.error(
                 "Queue of an ended session could not be read, its shared messages wait for a restart",

@@ -8,6 +8,9 @@ package struct TokenName: Hashable, Sendable, CustomStringConvertible {
     package static let admin = TokenName(unchecked: "admin")
 
     package let text: String
+    /// Eight bytes of the SHA-256 digest, which stand for the name where it would be too long. It is
+    /// made once, with the entry of the token.
+    package let digest: UInt64
 
     /// Checks the rules above, and that the name is not ``admin``.
     package init(_ text: some StringProtocol) throws(TokenNameError) {
@@ -15,11 +18,17 @@ package struct TokenName: Hashable, Sendable, CustomStringConvertible {
         guard text.utf8.count <= Self.maximumByteCount else { throw .tooLong }
         guard text.utf8.allSatisfy(Self.isAllowed) else { throw .forbiddenCharacter }
         guard !text.hasBytes(of: Self.admin.text) else { throw .reserved }
-        self.text = String(text)
+        self.init(unchecked: String(text))
     }
 
     private init(unchecked text: String) {
         self.text = text
+        digest = Self.digest(of: text)
+    }
+
+    /// ``digest`` of a name.
+    package static func digest(of text: String) -> UInt64 {
+        UInt64(truncatingIfNeeded: SHA256Digest(of: text.utf8).leading)
     }
 
     package var description: String { text }

@@ -347,6 +347,16 @@ struct ScopeTests {
         }
     }
 
+    @Test("the owner of what a token stores comes with its entry, and stays the same for its name")
+    func owner() throws {
+        let entry = TokenFile.Entry(
+            name: try TokenName("billing"), scopes: .admin, created: .now(), expires: nil,
+            digest: SHA256Digest(of: "secret".utf8))
+        #expect(entry.name.digest == 0x5027_5EF1_C6D7_AD6B)
+        #expect(Caller(entry).owner.rawValue == entry.name.digest)
+        #expect(Caller(name: "billing", scopes: .admin).owner == Caller(entry).owner)
+    }
+
     @Test("publishing is a line at once and then one a minute with the count")
     func publishLog() {
         let log = CapturedLog()

@@ -82,7 +82,8 @@ struct FactCodingTests {
 
     @Test("a position with a collapse key")
     func collapsible() throws {
-        let stored = StoredCollapsible(session: 1, position: 2, key: 3 << 70, sequences: [4, .max])
+        let stored = StoredCollapsible(
+            session: 1, position: 2, key: 3 << 70, sequences: [4, 1 << 62])
         let facts = Self.facts { $0.collapsible(stored, of: .broker) }
         #expect(
             facts[0].read { (fact) throws(DamagedFact) in try StoredCollapsible(fact) } == stored)

@@ -95,6 +95,32 @@ struct OwnerTests {
         #expect(link.shard.receipt(of: Self.name("m-1", .unknown)) != nil)
     }
 
+    @Test("an owner that sends to many pushes its own receipts out, and nobody else's")
+    func receiptShares() throws {
+        let link = ShardLink { $0.receipts = 8 }
+        func publish(_ id: String, _ owner: OwnerID) {
+            var publication = Self.publication(id, owner)
+            publication.receiptID = publication.messageID
+            _ = self.publish(publication, link)
+        }
+        publish("order-1", Self.shop)
+        publish("order-2", Self.shop)
+        for number in 1...40 { publish("news-\(number)", Self.news) }
+        link.turn()
+        for id in ["order-1", "order-2"] {
+            #expect(link.shard.receipt(of: Self.name(id, Self.shop)) != nil, "\(id)")
+        }
+        #expect(link.shard.receipt(of: Self.name("news-34", Self.news)) == nil)
+        for number in 35...40 {
+            #expect(link.shard.receipt(of: Self.name("news-\(number)", Self.news)) != nil)
+        }
+        #expect(link.shard.figures.receipts == 8)
+        #expect(link.shard.figures.receiptsDropped == 34)
+        // The rest goes by age, whoever it belongs to.
+        link.advance(milliseconds: 24 * 3_600_000)
+        #expect(link.shard.figures.receipts == 0)
+    }
+
     @Test("a push is its owner's, though another has its identifier")
     func pushes() throws {
         let link = ShardLink(isImmediate: false)

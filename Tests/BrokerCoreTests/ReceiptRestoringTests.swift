@@ -71,10 +71,10 @@ struct ReceiptRestoringTests {
     @Test("receipts that are dropped with events say the last number of these to the store")
     func dropped() throws {
         var receipts = try makeReceipts()
-        let hasBegun = receipts.drop(limit: 2, at: 4, pool: pool)
+        let drops = receipts.drop(limit: 2, at: 4, pool: pool)
         let progress = receipts.progress
         let dropped = receipts.events.dropped
-        #expect(hasBegun)
+        #expect(drops == ReceiptDrops(hasBegun: true))
         #expect(progress == ReceiptProgress(begin: 4, lastEvent: 9, taken: 4))
         #expect(dropped == 1)
     }

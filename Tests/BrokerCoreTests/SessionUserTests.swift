@@ -108,7 +108,7 @@ struct SessionUserTests {
         for userName in stored {
             userName.withUnsafeBytes { userName in
                 Array("c".utf8).withUnsafeBytes { identifier in
-                    link.shard.visit(
+                    _ = link.shard.visit(
                         StoredSession(
                             number: 1, clientID: identifier, userName: userName,
                             isAttached: false, detachedSinceMs: link.shard.wallClockMs,

@@ -27,7 +27,9 @@ extension StoreModel {
             for (filter, qos) in session.subscriptions.sorted(by: {
                 $0.key.lexicographicallyPrecedes($1.key)
             }) {
-                filter.withUnsafeBytes { visitor.visit(subscription: $0, of: number, qos: qos) }
+                filter.withUnsafeBytes {
+                    _ = visitor.visit(subscription: $0, of: number, qos: qos)
+                }
             }
         }
         for (number, session) in sorted {
@@ -50,7 +52,7 @@ extension StoreModel {
     ) {
         session.clientID.withUnsafeBytes { identifier in
             (session.userName ?? []).withUnsafeBytes { userName in
-                visitor.visit(
+                _ = visitor.visit(
                     StoredSession(
                         number: number, clientID: identifier,
                         userName: session.userName == nil ? nil : userName,

@@ -58,6 +58,34 @@ def test_no_token_makes_the_broker_forget_anothers_keys(start_broker):
     assert again["duplicate"] is True and again["message_id"] == first["message_id"]
 
 
+def test_no_token_pushes_out_anothers_receipts_also_after_a_crash(hermesd):
+    limit = {"HERMES_LIMITS_RECEIPTS": "50"}
+    broker = hermesd(environment=limit)
+    tokens = [create(broker, name, "publish", "read") for name in ("shop", "news")]
+    shop, news = (AdminAPI(broker, token=token) for token in tokens)
+    orders = [f"order-{number}" for number in range(5)]
+    for order in orders:
+        assert shop.post_json("/v1/messages", message(order, receipts=True)).status == 200
+    for number in range(10):
+        lines = "\n".join(
+            f'{{"topic":"t","payload":"x","message_id":"n-{number}-{line}","receipts":true}}'
+            for line in range(50))
+        assert news.request("POST", "/v1/messages/batch", lines.encode(), {
+            "Content-Type": "application/x-ndjson"}).status == 200
+    for start in (0, 1):
+        if start:
+            broker.kill()
+            broker = hermesd(data=broker.data, environment=limit)
+            shop, news = (AdminAPI(broker, token=token) for token in tokens)
+        for order in orders:
+            assert shop.get(f"/v1/messages/{order}")["topic"] == "t/1"
+        assert news.get("/v1/messages/n-9-49")["topic"] == "t"
+        assert news.request("GET", "/v1/messages/n-0-0").status == 404
+        assert AdminAPI(broker).metric("hermes_receipts ") == 50
+    # What the store dropped is gone for good, though older receipts stay.
+    assert AdminAPI(broker).metric("hermes_receipts_dropped_total ") == 0
+
+
 def test_no_token_takes_all_room_for_pushes_and_scheduled_messages(start_broker):
     broker = start_broker(environment={
         "HERMES_LIMITS_SCHEDULED": "40", "HERMES_LIMITS_PUSHES": "20"})

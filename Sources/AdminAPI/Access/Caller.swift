@@ -7,11 +7,24 @@ struct Caller: Sendable, Equatable {
     /// for data that belongs to a caller.
     let name: String
     let scopes: TokenScopes
-    var bounds = TokenBounds.none
-
+    let bounds: TokenBounds
     /// The owner of what the caller stores.
-    var owner: OwnerID {
-        OwnerID(rawValue: UInt64(truncatingIfNeeded: SHA256Digest(of: name.utf8).leading))
+    let owner: OwnerID
+
+    /// The bearer of a token.
+    init(_ entry: TokenFile.Entry) {
+        name = entry.name.text
+        scopes = entry.scopes
+        bounds = entry.bounds
+        owner = OwnerID(rawValue: entry.name.digest)
+    }
+
+    /// A caller without an entry. It makes the digest of the name, so requests share one.
+    init(name: String, scopes: TokenScopes, bounds: TokenBounds = .none) {
+        self.name = name
+        self.scopes = scopes
+        self.bounds = bounds
+        owner = OwnerID(rawValue: TokenName.digest(of: name))
     }
 
     /// An identifier as this caller means it: its own, or else another owner's.

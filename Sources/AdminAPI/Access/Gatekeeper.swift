@@ -90,7 +90,7 @@ final class Gatekeeper: Sendable {
                 .expiredToken, of: entry.name.text, peer,
                 Self.invalid("The token \"\(entry.name)\" expired at \(expires)."))
         }
-        return Caller(name: entry.name.text, scopes: entry.scopes, bounds: entry.bounds)
+        return Caller(entry)
     }
 
     /// Counts and logs a rejection, and returns the answer.

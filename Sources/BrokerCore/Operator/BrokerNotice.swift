@@ -38,6 +38,8 @@ public enum BrokerNotice: Sendable {
     case access(AccessReport)
     /// The store could not read the client's queue, for this reason; its connection ends.
     case unreadable(clientID: [UInt8], String)
+    /// Damage has left a stored message of a client without a topic, so it is not sent.
+    case damagedMessage(clientID: [UInt8], position: UInt64)
     /// The store could not read an ended session's queue, whose messages other group members get.
     case unreadableEnded(clientID: [UInt8], String)
     /// The broker stopped reading from a client (true), or went on (false).

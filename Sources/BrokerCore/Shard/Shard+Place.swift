@@ -16,6 +16,12 @@ extension Shard {
         var next = slice.next
         slice.forEach { item in
             guard dropped?.contains(item.position) != true else { return }
+            guard item.isReleased || TopicText.isName(item.topic) else {
+                if item.position < next {
+                    leaveOut(item, session, isWaiting: item.position >= firstWaiting)
+                }
+                return
+            }
             if item.position < firstWaiting {
                 guard item.position < next else { return }
                 if !placeInFlight(item, session, handle) { next = item.position }
@@ -53,6 +59,20 @@ extension Shard {
             .unreadable(
                 clientID: sessions.identifier(of: session), "\(failure)"))
         end(handle, .storeFailure)
+    }
+
+    /// Passes over a message that damage has left without a topic. It stays in the store.
+    private mutating func leaveOut(
+        _ item: QueueSlice.Item, _ session: UInt32, isWaiting: Bool
+    ) {
+        if isWaiting {
+            sessions[session].outbound.skipWaiting(
+                item.position, bytes: item.topic.count + item.payload.count)
+        } else {
+            sessions[session].outbound.skipSent(item.position)
+        }
+        context.notices.appendBounded(
+            .damagedMessage(clientID: sessions.identifier(of: session), position: item.position))
     }
 
     /// Re-sends a message of a position that may have been sent; false when no more may be in flight.

@@ -10,12 +10,14 @@ extension Shard {
         commits.restore(lastMessage: lastMessage)
     }
 
-    public mutating func visit(_ stored: StoredSession) {
+    public mutating func visit(_ stored: StoredSession) -> Bool {
         guard !stored.hasEnded else {
             endedSessions.add(EndedSession(stored))
             restoration.addEnded(stored.number)
-            return
+            return true
         }
+        // A client has one session; the first one stays.
+        guard sessions.find(stored.clientID) == nil else { return false }
         let session = sessions.add(
             stored.clientID,
             stored.userName.map { SessionUser(stored: $0, verifiesPasswords: verifiesPasswords) },
@@ -36,30 +38,35 @@ extension Shard {
         sessions.scheduleExpiry(
             session,
             at: context.now.advanced(byMilliseconds: expiry > age ? expiry - age : 0))
+        return true
     }
 
     public mutating func visit(
         subscription filter: UnsafeRawBufferPointer, of number: UInt64, qos: UInt8
-    ) {
-        guard let session = restoration.find(number), let qos = QoS(rawValue: qos) else { return }
+    ) -> Bool {
+        guard let session = restoration.find(number), let qos = QoS(rawValue: qos),
+            TopicText.isFilter(filter)
+        else { return false }
         let plain =
             SharedSubscriptions.isShared(filter)
             ? SharedSubscriptions.filter(in: filter) : filter
-        guard let plain else { return }
+        guard let plain else { return false }
         prepareSystemTopics(for: plain)
         let bytesBefore = sessions[session].subscriptions.byteCount
         _ = subscriptions.add(
             session, &sessions[session].subscriptions, filter: filter, qos: qos, isOnline: false)
         sessions.countSubscriptions(of: session, before: bytesBefore)
+        return true
     }
 
-    public mutating func visit(packetIdentifier: UInt16, of number: UInt64) {
+    public mutating func visit(packetIdentifier: UInt16, of number: UInt64) -> Bool {
         guard let session = restoration.find(number),
             let identifier = PacketIdentifier(packetIdentifier)
-        else { return }
+        else { return false }
         sessions.countIdentifiers(of: session, areKept: false)
         sessions[session].inbound.insert(identifier, pool: pool)
         sessions.countIdentifiers(of: session, areKept: true)
+        return true
     }
 
     public mutating func visit(
@@ -70,23 +77,27 @@ extension Shard {
         }
     }
 
-    public mutating func visit(retained stored: StoredMessage) {
-        guard let message = message(stored) else { return }
+    public mutating func visit(retained stored: StoredMessage) -> Bool {
+        guard let message = message(stored) else { return false }
         if message.isExpired(atMs: context.wallClockMs) {
             commits.records.retainedRemoved(topic: message.topic)
         } else {
             keepRetained(message)
         }
         message.release(in: pool)
+        return true
     }
 
-    public mutating func visit(will stored: StoredMessage, of session: UInt64) {
-        guard let message = message(stored) else { return }
+    public mutating func visit(will stored: StoredMessage, of session: UInt64) -> Bool {
+        guard let message = message(stored) else { return false }
         restoration.wills.append((session, message))
+        return true
     }
 
     private func message(_ stored: StoredMessage) -> Message? {
-        guard let published = StoredQoS(byte: stored.qos) else { return nil }
+        guard let published = StoredQoS(byte: stored.qos), TopicText.isName(stored.topic) else {
+            return nil
+        }
         return Message(
             topic: stored.topic, payload: stored.payload, qos: published.qos,
             retain: stored.retain, wake: published.wake.rawValue,

@@ -63,7 +63,7 @@ extension Shard {
         let (number, horizon) = (ended.number, ended.horizon)
         var lost: UInt64 = 0
         slice.forEach { item in
-            guard !item.isReleased else { return }
+            guard !item.isReleased, TopicText.isName(item.topic) else { return }
             // A sent QoS 2 message is not handed over, since its receiver may have it.
             guard !item.shared.isEmpty,
                 item.position >= horizon || item.qos == QoS.atLeastOnce.rawValue

@@ -10,6 +10,9 @@ struct StoredCollapsible: Hashable, Sendable {
     /// The sequence of the message, and those that it superseded; empty without sequences.
     var sequences: [UInt64]
 
+    /// As many as ``CollapseIndex`` holds of one position.
+    private static var mostSequences: Int { Int(UInt16.max) / MemoryLayout<UInt64>.size }
+
     init(session: UInt64, position: UInt64, key: UInt128, sequences: [UInt64]) {
         self.session = session
         self.position = position
@@ -58,6 +61,7 @@ extension StoredCollapsible {
             sequences: [])
         try key.finish()
         while !value.isAtEnd { sequences.append(try value.number()) }
+        guard sequences.count <= Self.mostSequences else { throw DamagedFact() }
     }
 }
 

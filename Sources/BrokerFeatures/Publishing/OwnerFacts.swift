@@ -23,7 +23,7 @@ extension FactBytes {
 
 extension FactReader {
     mutating func ownedName() throws(DamagedFact) -> OwnedName {
-        let text = try text()
+        let text = try name()
         guard text.first == 1 else { return OwnedName(text, of: .unknown) }
         guard text.count > 9 else { throw DamagedFact() }
         let owner = text[1..<9].reduce(0) { $0 << 8 | UInt64($1) }

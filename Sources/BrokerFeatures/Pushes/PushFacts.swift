@@ -165,7 +165,9 @@ struct PushParts {
         try key.finish()
         switch part {
         case 0:
-            content = (number, try value.text(), value.rest())
+            let payload = try value.text()
+            try FactReader.check(payload: payload)
+            content = (number, payload, value.rest())
             return nil
         case 1:
             progress = try PushProgress(number, fact.owner, &value)
@@ -193,7 +195,7 @@ extension StoredPush {
         let name = try value.ownedName()
         self.init(
             number: number, createdMs: createdMs, dueMs: dueMs, expiresInMs: expiresInMs,
-            spreadMs: spreadMs, pushID: name.name, owner: name.owner, topic: value.rest(),
+            spreadMs: spreadMs, pushID: name.name, owner: name.owner, topic: try value.restName(),
             payload: [], qos: qos, isFollowed: isFollowed, target: [], seed: seed)
     }
 }
@@ -205,16 +207,23 @@ extension PushProgress {
         self.init(number: number, owner: owner)
         state = try value.byte()
         cursor = try value.number()
-        matched = try value.count()
-        reached = try value.count()
-        online = try value.count()
-        queued = try value.count()
-        dropped = try value.count()
-        withoutSession = try value.count()
-        denied = try value.count()
+        matched = try Self.clients(&value)
+        reached = try Self.clients(&value)
+        online = try Self.clients(&value)
+        queued = try Self.clients(&value)
+        dropped = try Self.clients(&value)
+        withoutSession = try Self.clients(&value)
+        denied = try Self.clients(&value)
         beganMs = try value.time()
         endedMs = try value.time()
         try value.finish()
+    }
+
+    /// A number of clients, which leaves room to count on.
+    private static func clients(_ value: inout FactReader) throws(DamagedFact) -> UInt32 {
+        let count = try value.count()
+        guard count <= UInt32(Int32.max) else { throw DamagedFact() }
+        return count
     }
 }
 

@@ -149,7 +149,7 @@ extension Shard {
     /// Restores a push; false for one that cannot be read, which only damage makes.
     mutating func restorePush(_ stored: StoredPush) -> Bool {
         let isEnded = stored.progress.endedMs != 0
-        guard StoredQoS(byte: stored.qos) != nil,
+        guard StoredQoS(byte: stored.qos) != nil, TopicText.isName(stored.topic),
             let target = isEnded ? .clients([]) : PushTarget(encoded: stored.target)
         else { return false }
         var push = Pushes.Push(stored: stored, target: target)

@@ -167,6 +167,15 @@ extension WriteBatch {
         }
     }
 
+    /// Removes a receipt that is dropped although older ones stay, with all that belongs to it.
+    mutating func receiptDropped(_ number: UInt64) {
+        factsRemoved(.receipt) {
+            $0.put(number)
+        } below: {
+            $0.put(number + 1)
+        }
+    }
+
     /// Stores the bounds, and removes the receipts that are dropped, with all that belongs to them.
     mutating func receiptProgress(_ progress: ReceiptProgress) {
         fact(.receiptBounds, of: .broker) { _ in
@@ -205,7 +214,7 @@ enum ReceiptFact: Hashable {
             self = .receipt(
                 StoredReceipt(
                     number: number, atMs: atMs, messageID: name.name, owner: name.owner,
-                    topic: value.rest()))
+                    topic: try value.restName()))
             return
         }
         let place = try key.count()
@@ -223,7 +232,7 @@ enum ReceiptFact: Hashable {
             self = .receiver(
                 StoredReceiver(
                     receipt: number, place: place, session: try value.number(),
-                    position: try value.number(), clientID: value.rest()))
+                    position: try value.number(), clientID: try value.restName()))
         case 2:
             self = .detail(ReceiverDetail(receipt: number, place: place, text: value.rest()))
         default: throw DamagedFact()

@@ -7,7 +7,7 @@ import Structures
 ///
 /// While a message waits or is in flight, only its queue knows its state: a receiver is found by its
 /// queue position, once, when that ends. Receipts are kept for 24 hours; above the limit, in which
-/// each receipt and each receiver counts, the oldest are dropped, in slices.
+/// each receipt and each receiver counts, those go that ``ReceiptOrder`` says, in slices.
 ///
 /// A receiver stands in one of ``ReceiverLists`` at a time: that of its session while it is open, and
 /// that of the events from its end until the event is taken.
@@ -18,8 +18,7 @@ struct Receipts: ~Copyable {
         let owner: OwnerID
         var messageID: CompactBytes
         var topic: CompactBytes
-        /// The next younger receipt.
-        var next: UInt32 = noIndex
+        var links = ReceiptOrder.Links()
         var firstReceiver: UInt32 = noIndex
         var lastReceiver: UInt32 = noIndex
         /// False when a later message of the owner has the same identifier.
@@ -40,11 +39,10 @@ struct Receipts: ~Copyable {
     private var bySession = HashIndex()
     var receivers = Slab<Receiver>()
     var lists = ReceiverLists()
-    private var oldest: UInt32 = noIndex
-    private var youngest: UInt32 = noIndex
+    private var order = ReceiptOrder()
     var lastNumber: UInt64 = 0
-    /// True while the oldest receipt is being dropped.
-    private var isDropping = false
+    /// The receipt that is being dropped; ``noIndex`` for none.
+    private var dropping: UInt32 = noIndex
     /// Receipts and receivers that were dropped before their time.
     private(set) var droppedEarly: UInt64 = 0
     var events = ReceiptEvents()
@@ -96,6 +94,7 @@ struct Receipts: ~Copyable {
         let place = receivers.insert(receiver)
         let receipt = receiver.receipt
         records[receipt].counts.receivers += 1
+        order.count(records[receipt].links, by: 1)
         if records[receipt].firstReceiver == noIndex {
             records[receipt].firstReceiver = place
         } else {
@@ -107,8 +106,7 @@ struct Receipts: ~Copyable {
 
     mutating func insert(_ record: Record) -> UInt32 {
         let place = records.insert(record)
-        if youngest == noIndex { oldest = place } else { records[youngest].next = place }
-        youngest = place
+        order.append(place, to: &records)
         // A receipt is found by its identifier until a later message of the owner has the same one.
         if let former = record.messageID.withBytes({ find(messageID: $0, of: record.owner) }) {
             removeName(former)
@@ -146,7 +144,7 @@ struct Receipts: ~Copyable {
     }
 
     /// True unless the receipt is being dropped, and so takes no receivers.
-    func mayGrow(_ receipt: UInt32) -> Bool { !(isDropping && receipt == oldest) }
+    func mayGrow(_ receipt: UInt32) -> Bool { receipt != dropping }
 
     // MARK: The end of a receiver
 
@@ -237,37 +235,46 @@ struct Receipts: ~Copyable {
     /// For the store: receipts below the oldest are dropped.
     var progress: ReceiptProgress {
         ReceiptProgress(
-            begin: oldest == noIndex
-                ? lastNumber + 1 : records[oldest].number + (isDropping ? 1 : 0),
+            begin: order.oldest == noIndex
+                ? lastNumber + 1
+                : records[order.oldest].number + (order.oldest == dropping ? 1 : 0),
             lastEvent: events.last, taken: events.taken)
     }
 
     /// True when the next turn has receivers to end, or receipts to drop.
-    func hasWork(limit: Int) -> Bool { isDropping || count > limit || lists.hasOrphans }
+    func hasWork(limit: Int) -> Bool {
+        dropping != noIndex || count > limit || lists.hasOrphans
+    }
 
-    /// Drops receipts that are too old or too many, a slice; true when ``progress`` has changed.
-    mutating func drop(limit: Int, at now: Int64, pool: BytePool) -> Bool {
-        var hasBegun = false
+    /// Drops receipts that are too old or too many, a slice; returns what the store has to drop.
+    mutating func drop(limit: Int, at now: Int64, pool: BytePool) -> ReceiptDrops {
+        var drops = ReceiptDrops()
         var left = Self.perTurn
-        while left > 0, oldest != noIndex {
-            if !isDropping {
-                let isExpired = records[oldest].atMs + Self.lifetimeMs <= now
-                guard isExpired || count > limit else { break }
-                if !isExpired {
-                    droppedEarly += 1 + UInt64(records[oldest].counts.receivers)
-                }
-                isDropping = true
-                hasBegun = true
-            }
-            while left > 0, records[oldest].firstReceiver != noIndex {
-                dropReceiver(records[oldest].firstReceiver, pool)
+        order.compareOwners()
+        while left > 0, dropping != noIndex || beginToDrop(limit, now, &drops) {
+            while left > 0, records[dropping].firstReceiver != noIndex {
+                dropReceiver(records[dropping].firstReceiver, pool)
                 left -= 1
             }
             guard left > 0 else { break }
-            dropOldest(pool)
+            dropRecord(pool)
             left -= 1
         }
-        return hasBegun
+        return drops
+    }
+
+    /// Chooses the next receipt to drop; false when none has to go.
+    private mutating func beginToDrop(
+        _ limit: Int, _ now: Int64, _ drops: inout ReceiptDrops
+    ) -> Bool {
+        guard order.oldest != noIndex else { return false }
+        let isExpired = records[order.oldest].atMs + Self.lifetimeMs <= now
+        guard isExpired || count > limit else { return false }
+        dropping = isExpired ? order.oldest : order.takeLoser()
+        if !isExpired { droppedEarly += 1 + UInt64(records[dropping].counts.receivers) }
+        drops.hasBegun = true
+        if dropping != order.oldest { drops.numbers.append(records[dropping].number) }
+        return true
     }
 
     private mutating func dropReceiver(_ place: UInt32, _ pool: BytePool) {
@@ -279,20 +286,20 @@ struct Receipts: ~Copyable {
             events.dropped += 1
         }
         records[receiver.receipt].firstReceiver = receiver.next
+        order.count(records[receiver.receipt].links, by: -1)
         receivers[place].client.destroy(in: pool)
         receivers[place].detail.destroy(in: pool)
         receivers.remove(place)
     }
 
-    private mutating func dropOldest(_ pool: BytePool) {
-        let place = oldest
-        oldest = records[place].next
-        if oldest == noIndex { youngest = noIndex }
+    private mutating func dropRecord(_ pool: BytePool) {
+        let place = dropping
+        order.remove(place, from: &records)
         removeName(place)
         records[place].messageID.destroy(in: pool)
         records[place].topic.destroy(in: pool)
         records.remove(place)
-        isDropping = false
+        dropping = noIndex
     }
 
     private mutating func removeName(_ place: UInt32) {

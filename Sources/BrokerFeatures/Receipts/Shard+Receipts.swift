@@ -129,11 +129,11 @@ extension Shard {
             noteEnd(place, (.dropped, .sessionEnded))
             left -= 1
         }
-        if features.receipts.drop(
+        let drops = features.receipts.drop(
             limit: context.limits.receipts, at: context.wallClockMs, pool: pool)
-        {
-            commits.records.receiptProgress(features.receipts.progress)
-        }
+        guard drops.hasBegun else { return }
+        for number in drops.numbers { commits.records.receiptDropped(number) }
+        commits.records.receiptProgress(features.receipts.progress)
     }
 
     // MARK: Answers

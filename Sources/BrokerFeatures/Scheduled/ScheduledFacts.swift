@@ -95,11 +95,12 @@ enum ScheduledFact: Hashable {
             let (dueMs, expiresInMs) = (try value.time(), try value.time())
             let (qos, retain, isFollowed) = (try value.byte(), try value.flag(), try value.flag())
             let name = try value.ownedName()
+            let (topic, payload) = (try value.name(), value.rest())
+            try FactReader.check(payload: payload)
             self = .message(
                 StoredScheduled(
                     number: number, dueMs: dueMs, expiresInMs: expiresInMs,
-                    messageID: name.name, owner: name.owner, topic: try value.text(),
-                    payload: value.rest(),
+                    messageID: name.name, owner: name.owner, topic: topic, payload: payload,
                     qos: qos, retain: retain, isFollowed: isFollowed))
         default: throw DamagedFact()
         }
@@ -127,7 +128,9 @@ extension StoredTable {
                 {
                     stored.dueMs = moved.dueMs
                 }
-                guard StoredQoS(byte: stored.qos) != nil else { throw DamagedFact() }
+                guard StoredQoS(byte: stored.qos) != nil, TopicText.isName(stored.topic) else {
+                    throw DamagedFact()
+                }
                 shard.features.scheduled.insert(stored, pool: shard.pool)
             }
         },

@@ -33,7 +33,7 @@ extension WriteBatch {
 extension StoredTag {
     init(_ fact: StoredFact) throws(DamagedFact) {
         var key = FactReader(fact.key)
-        self.init(clientID: try key.text(), tag: key.rest())
+        self.init(clientID: try key.name(), tag: try key.restName())
     }
 }
 
@@ -46,10 +46,11 @@ extension StoredTable {
         .tag,
         restore: { (shard: inout Shard, fact) throws(DamagedFact) in
             let tag = try StoredTag(fact)
-            tag.clientID.withUnsafeBytes { client in
+            let isKept = tag.clientID.withUnsafeBytes { client in
                 tag.tag.withUnsafeBytes {
-                    _ = shard.features.tagged.add($0, to: client, pool: shard.pool)
+                    shard.features.tagged.add($0, to: client, pool: shard.pool)
                 }
             }
+            guard isKept else { throw DamagedFact() }
         })
 }

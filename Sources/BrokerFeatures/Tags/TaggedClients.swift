@@ -26,6 +26,8 @@ struct TaggedClients: ~Copyable {
     /// Bytes that a client or a tag counts besides its text, and a client's tag.
     private static var recordBytes: Int { 48 }
     private static var membershipBytes: Int { 4 }
+    /// The most tags of one client, whose indices a ``CompactBytes`` holds.
+    private static var mostTags: Int { Int(UInt16.max) / membershipBytes }
 
     /// Never read; see the same in ``Shard``.
     private let addressOnly: any Sendable = ()
@@ -75,14 +77,17 @@ struct TaggedClients: ~Copyable {
         }
     }
 
-    /// Adds a tag; false when the client has it.
+    /// Adds a tag; false when the client has it, or more than a client may have.
     mutating func add(
         _ text: UnsafeRawBufferPointer, to identifier: UnsafeRawBufferPointer, pool: BytePool
     ) -> Bool {
         let tag = find(tag: text) ?? insert(tag: text, pool)
         let place = find(identifier) ?? insert(client: identifier, pool)
         var list = indices(of: place)
-        guard !list.contains(tag) else { return false }
+        guard !list.contains(tag), list.count < Self.mostTags else {
+            if tags[tag].clients == 0 { remove(tag: tag, pool) }
+            return false
+        }
         list.append(tag)
         tags[tag].clients += 1
         bytes += Self.membershipBytes

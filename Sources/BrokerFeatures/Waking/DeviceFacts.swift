@@ -98,13 +98,14 @@ extension StoredDevice {
     init(_ fact: StoredFact) throws(DamagedFact) {
         var value = FactReader(fact.value)
         let hasUserName = try value.flag()
-        let userName = try value.text()
+        let userName = try value.name()
         self.init(
             clientID: [UInt8](fact.key), userName: hasUserName ? userName : nil,
-            token: try value.text(), bundle: try value.text(), kind: try value.byte(),
+            token: try value.name(), bundle: try value.name(), kind: try value.byte(),
             environment: try value.byte(), registeredMs: try value.time(),
             isSetAside: try value.flag())
         try value.finish()
+        guard clientID.count <= Int(UInt16.max) else { throw DamagedFact() }
     }
 }
 

@@ -76,7 +76,7 @@ final class RemovalSlices {
         while try rows.next() {
             // The pages at the ends of the range are written as well.
             if bytes == 0 { bytes = 2 * DatabaseFormat.pageBytes }
-            bytes += Int(rows.integer(1)) + 128
+            bytes += StoredBounds.bytes(rows.integer(1)) + 128
             guard bytes < most else {
                 last = rows.number(0)
                 rows.reset()
@@ -109,6 +109,6 @@ extension Database {
             """, "read")
         row.bind(session, positions.lowerBound, positions.upperBound)
         guard try row.next() else { return (0, 0) }
-        return (Int(row.integer(0)), Int(row.integer(1)))
+        return (Int(row.integer(0)), StoredBounds.bytes(row.integer(1)))
     }
 }

@@ -31,14 +31,15 @@ extension Database {
     }
 
     /// Calls `body` for each packet identifier of a QoS 2 message that awaits PUBREL, ordered by
-    /// session number and identifier.
+    /// session number and identifier; with 0 for a number that is none.
     public func forEachInbound(
         _ body: (_ session: UInt64, _ packetIdentifier: UInt16) -> Void
     ) throws(StoreFailure) {
         let row = try connection.prepare(
             "SELECT session, packet_identifier FROM inbound ORDER BY session, packet_identifier",
             "read")
-        while try row.next() { body(row.number(0), UInt16(clamping: row.integer(1))) }
+        // No packet has the identifier 0, which stands for numbers that none can have.
+        while try row.next() { body(row.number(0), UInt16(exactly: row.integer(1)) ?? 0) }
     }
 
     /// Calls `body` for each queued message that expires and is not released, the first to expire
@@ -54,7 +55,7 @@ extension Database {
             WHERE expires_at_ms > 0 ORDER BY expires_at_ms
             """, "read")
         while try row.next() {
-            body(row.number(0), row.number(1), Int(row.integer(2)), row.integer(3))
+            body(row.number(0), row.number(1), StoredBounds.bytes(row.integer(2)), row.integer(3))
         }
     }
 

@@ -71,6 +71,12 @@ public final class Database {
         let statement = try connection.prepare("SELECT name, value FROM meta", "read")
         var values: [String: UInt64] = [:]
         while try statement.next() { values[statement.text(0)] = statement.number(1) }
+        guard values.values.allSatisfy({ $0 < StoredBounds.numbers }) else {
+            throw StoreFailure(
+                operation: "read", path: connection.path,
+                reason: "its table meta has a number that is never reached", kind: .damaged,
+                cure: "Start on a backup.")
+        }
         guard let segment = values["applied_segment"], let session = values["last_session"],
             let message = values["last_message"]
         else {

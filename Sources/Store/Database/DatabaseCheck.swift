@@ -98,6 +98,42 @@ public struct DatabaseCheck: ~Copyable {
                 WHERE number > value
                 """),
         Rule(
+            finding: "session # has a client identifier or user name of @ bytes",
+            query: """
+                SELECT number, max(length(client_identifier), coalesce(length(user_name), 0))
+                FROM sessions WHERE length(client_identifier) > 65535
+                    OR length(user_name) > 65535
+                """),
+        Rule(
+            finding: "session # has numbers that are never reached",
+            query: """
+                SELECT number FROM sessions
+                WHERE max(number, horizon, end, waiting_messages, waiting_bytes) >= 1 << 62
+                    OR min(number - 1, horizon, end, waiting_messages, waiting_bytes) < 0
+                """),
+        Rule(
+            finding: "session # has a subscription whose filter has @ bytes",
+            query: """
+                SELECT session, length(filter) AS bytes FROM subscriptions WHERE bytes > 65535
+                """),
+        Rule(
+            finding: "message # has a topic of @ bytes",
+            query: """
+                SELECT number, length(topic) AS bytes FROM messages WHERE bytes > 65535
+                """),
+        Rule(
+            finding: "position @ of session # has a topic or a filter that is too long",
+            query: """
+                SELECT session, position FROM queue
+                WHERE length(topic) > 65535 OR length(shared_filter) > 65535
+                """),
+        Rule(
+            finding: "session # has the packet identifier @",
+            query: """
+                SELECT session, packet_identifier FROM inbound
+                WHERE packet_identifier NOT BETWEEN 1 AND 65535
+                """),
+        Rule(
             finding: "session # has its horizon behind the end of its queue, @",
             query: "SELECT number, end FROM sessions WHERE horizon > end"),
         Rule(

@@ -13,6 +13,8 @@ public final class QueueReader {
         public var next: UInt64
         /// True when the database has a row at `next`, below the requested bound.
         public var hasMore = false
+        /// The first row that was left out, because it holds what no broker writes.
+        public var damage: StoreFailure?
     }
 
     private let connection: SQLiteConnection
@@ -84,7 +86,7 @@ public final class QueueReader {
                 }
                 continue
             }
-            let bytes = Int(rows.integer(2))
+            let bytes = StoredBounds.bytes(rows.integer(2))
             guard
                 window.messages == 0
                     || (window.messages < maxMessages && window.bytes + bytes <= maxBytes)
@@ -93,17 +95,29 @@ public final class QueueReader {
                 window.hasMore = true
                 return window
             }
-            try append(session, position, to: &batch)
+            guard try append(session, position, to: &batch) else {
+                window.damage = window.damage ?? damage(session, position)
+                continue
+            }
             window.messages += 1
             window.bytes += bytes
         }
         return window
     }
 
-    /// Appends the records of the current row of ``rows``.
+    private func damage(_ session: UInt64, _ position: UInt64) -> StoreFailure {
+        StoreFailure(
+            operation: "read", path: connection.path,
+            reason: "position \(position) of session \(session) holds what no broker writes",
+            kind: .damaged, cure: "The rest of the queue is delivered; the message is lost.")
+    }
+
+    /// Appends the records of the current row of ``rows``; false when they are none.
     private func append(
         _ session: UInt64, _ position: UInt64, to batch: inout WriteBatch
-    ) throws(StoreFailure) {
+    ) throws(StoreFailure) -> Bool {
+        let (isReleased, isShared) = (rows.flag(5), !rows.isNull(14))
+        guard !isShared || StoredBounds.isText(rows.bytes(14)) else { return false }
         let number = rows.number(1)
         if rows.flag(6) {
             sharedMessage.bind(number)
@@ -114,17 +128,22 @@ public final class QueueReader {
                     reason: "message \(number), which waits for session \(session), is not in it",
                     kind: .damaged, cure: "Run `hermesctl store check`, or start on a backup.")
             }
-            append(StoredMessage(sharedMessage, first: 0), to: &batch)
+            let message = StoredMessage(sharedMessage, first: 0)
+            guard message.isSound else { return false }
+            append(message, to: &batch)
         } else {
-            append(StoredMessage(rows, first: 7), to: &batch)
+            let message = StoredMessage(rows, first: 7)
+            guard message.isSound || isReleased && message.isEmpty else { return false }
+            append(message, to: &batch)
         }
         batch.queued(
             session: session, position: position, message: number, qos: rows.byte(3),
             retain: rows.flag(4), isInWindow: false)
-        if !rows.isNull(14) {
+        if isShared {
             batch.shared(session: session, position: position, filter: rows.bytes(14))
         }
-        if rows.flag(5) { batch.released(session: session, position: position) }
+        if isReleased { batch.released(session: session, position: position) }
+        return true
     }
 
     private func append(_ message: StoredMessage, to batch: inout WriteBatch) {

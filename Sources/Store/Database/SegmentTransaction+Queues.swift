@@ -94,7 +94,7 @@ extension SegmentTransaction {
         while try database.writer.selectQueued.next() {
             guard !onlyExactlyOnce || database.writer.selectQueued.byte(3) == 2 else { continue }
             messages += 1
-            bytes += database.writer.selectQueued.integer(0)
+            bytes += Int64(StoredBounds.bytes(database.writer.selectQueued.integer(0)))
             if database.writer.selectQueued.flag(1) {
                 droppedReferences.append(database.writer.selectQueued.number(2))
             }

@@ -115,6 +115,7 @@ final class QueueLoader {
                 without: task.finished, maxMessages: request.maxMessages,
                 maxBytes: request.maxBytes, into: &batch)
             next = window.next
+            if let damage = window.damage { noteDamage(damage) }
             if window.hasMore { return }
             messages = window.messages
             bytes = window.bytes

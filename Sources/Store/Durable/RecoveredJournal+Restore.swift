@@ -1,30 +1,33 @@
 /// Hands the visitor what a broker keeps in memory: the rows of the database, changed as the
 /// journal says.
 extension RecoveredJournal {
-    /// Returns lines about facts that make no sense, for people.
+    /// Returns lines about what makes no sense, for people.
     borrowing func restore(
         beyond database: Database, to visitor: inout (some StoreVisitor & ~Copyable)
     ) throws(StoreFailure) -> [String] {
         visitor.visit(lastSession: overlay.lastSession, lastMessage: overlay.lastMessage)
         let known = overlay.sortedSessions
-        try restoreSessions(database, known, &visitor)
-        try restoreSubscriptions(database, known, &visitor)
-        try restoreInbound(database, known, &visitor)
+        var lost = LostRows()
+        try restoreSessions(database, known, &lost, &visitor)
+        try restoreSubscriptions(database, known, &lost, &visitor)
+        try restoreInbound(database, known, &lost, &visitor)
         try restoreExpiries(database, known, &visitor)
         var content = SegmentBytes()
-        try restoreRetained(database, &content, &visitor)
-        try restoreWills(database, known, &content, &visitor)
+        try restoreRetained(database, &content, &lost, &visitor)
+        try restoreWills(database, known, &content, &lost, &visitor)
         let damaged = try overlay.restoreFacts(database, &visitor)
-        return damaged.sorted { $0.key < $1.key }.map { table, count in
-            "\(count) facts of table \(table) in the database cannot be read, and what they held "
-                + "is lost"
-        }
+        return lost.lines
+            + damaged.sorted { $0.key < $1.key }.map { table, count in
+                "\(count) facts of table \(table) in the database cannot be read, and what they "
+                    + "held is lost"
+            }
     }
 
     // MARK: Sessions
 
     private borrowing func restoreSessions(
-        _ database: Database, _ known: [UInt32], _ visitor: inout (some StoreVisitor & ~Copyable)
+        _ database: Database, _ known: [UInt32], _ lost: inout LostRows,
+        _ visitor: inout (some StoreVisitor & ~Copyable)
     ) throws(StoreFailure) {
         let sums = overlay.queueSums
         // Both lists are ordered by number and walked in step, since a search per row would cost
@@ -44,16 +47,18 @@ extension RecoveredJournal {
                 }
             } : nil
         try database.forEachSession { stored in
+            guard stored.isSound else { return lost.add("sessions") }
             while let first = rest.first, overlay.sessions[first].number < stored.number {
                 rest.removeFirst()
             }
             guard let index = rest.first, overlay.sessions[index].number == stored.number else {
-                visitor.visit(stored)
+                if !visitor.visit(stored) { lost.add("sessions") }
                 return
             }
             let change = overlay.change(at: index)
             guard !change.isRemoved else { return }
-            visitor.visit(updated(stored, change, sums[Int(index)], count))
+            let session = updated(stored, change, sums[Int(index)], count)
+            if !session.isSound || !visitor.visit(session) { lost.add("sessions") }
         }
         if let failure { throw failure }
         // Session numbers rise, so these follow all sessions of the database.
@@ -69,7 +74,8 @@ extension RecoveredJournal {
                         isAttached: false, detachedSinceMs: 0, horizon: 0, end: 0,
                         waitingMessages: 0, waitingBytes: 0, holdsShared: false,
                         hasEnded: false)
-                    visitor.visit(updated(stored, change, sums[Int(index)], nil))
+                    let session = updated(stored, change, sums[Int(index)], nil)
+                    if !session.isSound || !visitor.visit(session) { lost.add("sessions") }
                 }
             }
         }
@@ -114,7 +120,7 @@ extension RecoveredJournal {
     }
 
     private borrowing func restoreSubscriptions(
-        _ database: Database, _ sessions: [UInt32],
+        _ database: Database, _ sessions: [UInt32], _ lost: inout LostRows,
         _ visitor: inout (some StoreVisitor & ~Copyable)
     ) throws(StoreFailure) {
         // Rows are ordered by session and walked in step with the journal's sessions.
@@ -132,33 +138,38 @@ extension RecoveredJournal {
                 }
             }
             if let known, !known.isLive || known.subscriptions[[UInt8](filter)] != nil { return }
-            visitor.visit(subscription: filter, of: session, qos: qos)
+            guard StoredBounds.isText(filter),
+                visitor.visit(subscription: filter, of: session, qos: qos)
+            else { return lost.add("subscriptions") }
         }
         for index in sessions {
             let change = overlay.change(at: index)
             guard change.isLive else { continue }
             for case (let filter, let qos?) in change.subscriptions {
-                filter.withUnsafeBytes {
+                let isKept = filter.withUnsafeBytes {
                     visitor.visit(subscription: $0, of: change.number, qos: qos)
                 }
+                if !isKept { lost.add("subscriptions") }
             }
         }
     }
 
     private borrowing func restoreInbound(
-        _ database: Database, _ sessions: [UInt32],
+        _ database: Database, _ sessions: [UInt32], _ lost: inout LostRows,
         _ visitor: inout (some StoreVisitor & ~Copyable)
     ) throws(StoreFailure) {
         try database.forEachInbound { session, identifier in
             let change = overlay.change(of: session)
             if let change, !change.isLive || change.inbound[identifier] != nil { return }
-            visitor.visit(packetIdentifier: identifier, of: session)
+            if !visitor.visit(packetIdentifier: identifier, of: session) { lost.add("inbound") }
         }
         for index in sessions {
             let change = overlay.change(at: index)
             guard change.isLive else { continue }
             for (identifier, isPresent) in change.inbound where isPresent {
-                visitor.visit(packetIdentifier: identifier, of: change.number)
+                if !visitor.visit(packetIdentifier: identifier, of: change.number) {
+                    lost.add("inbound")
+                }
             }
         }
     }
@@ -181,6 +192,8 @@ extension RecoveredJournal {
             if !ranges.isEmpty { ended[number] = ranges }
         }
         try database.forEachExpiry { session, position, bytes, expiresAtMs in
+            // Whoever reads the message finds out.
+            guard StoredBounds.isTime(expiresAtMs) else { return }
             guard !removed.contains(session),
                 ended.isEmpty || !(ended[session].map { Self.contains(position, $0) } ?? false)
             else { return }
@@ -188,6 +201,7 @@ extension RecoveredJournal {
                 position: position, of: session, bytes: bytes, expiresAtMs: expiresAtMs)
         }
         overlay.forEachExpiry { session, position, bytes, expiresAtMs in
+            guard StoredBounds.isTime(expiresAtMs) else { return }
             visitor.visit(
                 position: position, of: session, bytes: bytes, expiresAtMs: expiresAtMs)
         }
@@ -204,32 +218,32 @@ extension RecoveredJournal {
     }
 
     private borrowing func restoreRetained(
-        _ database: Database, _ content: inout SegmentBytes,
+        _ database: Database, _ content: inout SegmentBytes, _ lost: inout LostRows,
         _ visitor: inout (some StoreVisitor & ~Copyable)
     ) throws(StoreFailure) {
         let changes = overlay.retainedChanges
         try database.forEachRetained { message in
-            if changes.isEmpty || changes[[UInt8](message.topic)] == nil {
-                visitor.visit(retained: message)
-            }
+            guard message.isSound else { return lost.add("retained") }
+            let isCurrent = changes.isEmpty || changes[[UInt8](message.topic)] == nil
+            if isCurrent, !visitor.visit(retained: message) { lost.add("retained") }
         }
         // Oldest first, as in the database.
         for message in changes.values.compactMap(\.self).sorted(by: { $0.number < $1.number }) {
-            visitor.visit(retained: try read(message, &content))
+            let message = try read(message, &content)
+            if !message.isSound || !visitor.visit(retained: message) { lost.add("retained") }
         }
     }
 
     private borrowing func restoreWills(
         _ database: Database, _ sessions: [UInt32], _ content: inout SegmentBytes,
-        _ visitor: inout (some StoreVisitor & ~Copyable)
+        _ lost: inout LostRows, _ visitor: inout (some StoreVisitor & ~Copyable)
     ) throws(StoreFailure) {
         try database.forEachWill { session, message in
-            guard let change = overlay.change(of: session) else {
-                visitor.visit(will: message, of: session)
-                return
+            if let change = overlay.change(of: session) {
+                guard case .unchanged = change.will, change.isLive else { return }
             }
-            if case .unchanged = change.will, change.isLive {
-                visitor.visit(will: message, of: session)
+            guard message.isSound, visitor.visit(will: message, of: session) else {
+                return lost.add("wills")
             }
         }
         var wills: [(session: UInt64, message: JournalOverlay.Content)] = []
@@ -239,7 +253,10 @@ extension RecoveredJournal {
             wills.append((change.number, overlay.content(message)))
         }
         for will in wills {
-            visitor.visit(will: try read(will.message, &content), of: will.session)
+            let message = try read(will.message, &content)
+            if !message.isSound || !visitor.visit(will: message, of: will.session) {
+                lost.add("wills")
+            }
         }
     }
 

@@ -89,9 +89,37 @@ public struct FactReader {
     public mutating func byte() throws(DamagedFact) -> UInt8 { try integer() }
     public mutating func flag() throws(DamagedFact) -> Bool { try byte() != 0 }
     public mutating func count() throws(DamagedFact) -> UInt32 { try integer() }
-    public mutating func number() throws(DamagedFact) -> UInt64 { try integer() }
-    public mutating func time() throws(DamagedFact) -> Int64 { try integer() }
     public mutating func wideNumber() throws(DamagedFact) -> UInt128 { try integer() }
+
+    /// A number below 2^63.
+    public mutating func number() throws(DamagedFact) -> UInt64 {
+        let number: UInt64 = try integer()
+        guard number <= UInt64(Int64.max) else { throw DamagedFact() }
+        return number
+    }
+
+    /// A UNIX time or a span in milliseconds, so near to 0 that the sum of two does not overflow.
+    public mutating func time() throws(DamagedFact) -> Int64 {
+        let time: Int64 = try integer()
+        guard StoredBounds.isTime(time) else { throw DamagedFact() }
+        return time
+    }
+
+    /// A text of at most 65,535 bytes, which a string of MQTT may have.
+    public mutating func name() throws(DamagedFact) -> [UInt8] { try Self.name(text()) }
+
+    /// What is left, as a text of at most 65,535 bytes.
+    public mutating func restName() throws(DamagedFact) -> [UInt8] { try Self.name(rest()) }
+
+    private static func name(_ bytes: [UInt8]) throws(DamagedFact) -> [UInt8] {
+        guard bytes.count <= StoredBounds.mostText else { throw DamagedFact() }
+        return bytes
+    }
+
+    /// Requires that a payload fits a packet.
+    public static func check(payload: [UInt8]) throws(DamagedFact) {
+        guard payload.count <= StoredBounds.mostPayload else { throw DamagedFact() }
+    }
 
     public mutating func text() throws(DamagedFact) -> [UInt8] {
         guard let count = FactLength.read(bytes, &offset), bytes.count - offset >= count else {

@@ -78,48 +78,48 @@ public struct RecordReader {
         switch kind {
         case .commit: return .commit(try integer())
         case .session:
-            let number: UInt64 = try integer()
-            let identifier = try string()
+            let number = try self.number()
+            let identifier = try text()
             let hasUserName = try flag()
-            let userName = try string()
+            let userName = try text()
             return .session(
                 number, clientID: identifier, userName: hasUserName ? userName : nil)
-        case .sessionRemoved: return .sessionRemoved(try integer())
-        case .sessionEnded: return .sessionEnded(try integer())
-        case .attached: return .attached(try integer())
+        case .sessionRemoved: return .sessionRemoved(try number())
+        case .sessionEnded: return .sessionEnded(try number())
+        case .attached: return .attached(try number())
         case .detached:
-            return .detached(try integer(), sinceMs: Int64(bitPattern: try integer() as UInt64))
+            return .detached(try number(), sinceMs: Int64(bitPattern: try integer() as UInt64))
         case .subscription:
-            return .subscription(try integer(), filter: try string(), qos: try byte())
+            return .subscription(try number(), filter: try text(), qos: try byte())
         case .subscriptionRemoved:
-            return .subscriptionRemoved(try integer(), filter: try string())
+            return .subscriptionRemoved(try number(), filter: try text())
         case .message:
-            let number: UInt64 = try integer()
+            let number = try self.number()
             let expiry = Int64(bitPattern: try integer() as UInt64)
             let qos = try byte()
             let retain = try flag()
             return .message(
-                number, topic: try string(), payload: try string(), qos: qos, retain: retain,
+                number, topic: try text(), payload: try payload(), qos: qos, retain: retain,
                 expiresAtMs: expiry)
-        case .named: return .named(try integer(), messageID: try string())
+        case .named: return .named(try number(), messageID: try string())
         case .queued:
             return .queued(
-                session: try integer(), position: try integer(), message: try integer(),
+                session: try number(), position: try number(), message: try number(),
                 qos: try byte(), retain: try flag(), isInWindow: try flag())
         case .shared:
             return .shared(
-                session: try integer(), position: try integer(), filter: try string())
-        case .horizon: return .horizon(session: try integer(), position: try integer())
-        case .released: return .released(session: try integer(), position: try integer())
-        case .finished: return .finished(session: try integer(), position: try integer())
+                session: try number(), position: try number(), filter: try text())
+        case .horizon: return .horizon(session: try number(), position: try number())
+        case .released: return .released(session: try number(), position: try number())
+        case .finished: return .finished(session: try number(), position: try number())
         case .inbound:
-            return .inbound(session: try integer(), packetIdentifier: try identifier())
+            return .inbound(session: try number(), packetIdentifier: try identifier())
         case .inboundRemoved:
-            return .inboundRemoved(session: try integer(), packetIdentifier: try identifier())
-        case .retained: return .retained(message: try integer())
-        case .retainedRemoved: return .retainedRemoved(topic: try string())
-        case .will: return .will(session: try integer(), message: try integer())
-        case .willRemoved: return .willRemoved(session: try integer())
+            return .inboundRemoved(session: try number(), packetIdentifier: try identifier())
+        case .retained: return .retained(message: try number())
+        case .retainedRemoved: return .retainedRemoved(topic: try text())
+        case .will: return .will(session: try number(), message: try number())
+        case .willRemoved: return .willRemoved(session: try number())
         case .fact: return try fact(isNew: false)
         case .newFact: return try fact(isNew: true)
         case .factRemoved: return try factRemoved()
@@ -150,6 +150,25 @@ public struct RecordReader {
         offset += size
         return Value(
             littleEndian: bytes.loadUnaligned(fromByteOffset: offset - size, as: Value.self))
+    }
+
+    /// The number of a session, a message or a position.
+    private mutating func number() throws(DamagedRecord) -> UInt64 {
+        let number: UInt64 = try integer()
+        guard number <= UInt64(Int64.max) else { throw damage }
+        return number
+    }
+
+    private mutating func text() throws(DamagedRecord) -> RecordView.Bytes {
+        let text = try string()
+        guard text.count <= StoredBounds.mostText else { throw damage }
+        return text
+    }
+
+    private mutating func payload() throws(DamagedRecord) -> RecordView.Bytes {
+        let payload = try string()
+        guard payload.count <= StoredBounds.mostPayload else { throw damage }
+        return payload
     }
 
     mutating func string() throws(DamagedRecord) -> RecordView.Bytes {

@@ -129,7 +129,8 @@ struct ModelVisitor: StoreVisitor {
         model.progress.lastMessage = lastMessage
     }
 
-    mutating func visit(_ stored: StoredSession) {
+    @discardableResult
+    mutating func visit(_ stored: StoredSession) -> Bool {
         model.sessions[stored.number] = StoreModel.Session(
             clientID: [UInt8](stored.clientID),
             userName: stored.userName.map { [UInt8]($0) }, isAttached: stored.isAttached,
@@ -137,14 +138,21 @@ struct ModelVisitor: StoreVisitor {
             hasEnded: stored.hasEnded)
         if stored.holdsShared { holdShared.insert(stored.number) }
         waiting[stored.number] = (stored.waitingMessages, stored.waitingBytes)
+        return true
     }
 
+    @discardableResult
     mutating func visit(
         subscription filter: UnsafeRawBufferPointer, of session: UInt64, qos: UInt8
-    ) { model.sessions[session]?.subscriptions[[UInt8](filter)] = qos }
+    ) -> Bool {
+        model.sessions[session]?.subscriptions[[UInt8](filter)] = qos
+        return true
+    }
 
-    mutating func visit(packetIdentifier: UInt16, of session: UInt64) {
+    @discardableResult
+    mutating func visit(packetIdentifier: UInt16, of session: UInt64) -> Bool {
         model.sessions[session]?.inbound.insert(packetIdentifier)
+        return true
     }
 
     mutating func visit(position: UInt64, of session: UInt64, bytes: Int, expiresAtMs: Int64) {
@@ -153,12 +161,16 @@ struct ModelVisitor: StoreVisitor {
         expiries[session, default: [:]][position] = Expiry(atMs: expiresAtMs, bytes: bytes)
     }
 
-    mutating func visit(retained message: StoredMessage) {
+    @discardableResult
+    mutating func visit(retained message: StoredMessage) -> Bool {
         model.retained[[UInt8](message.topic)] = StoreModel.Message(message)
+        return true
     }
 
-    mutating func visit(will message: StoredMessage, of session: UInt64) {
+    @discardableResult
+    mutating func visit(will message: StoredMessage, of session: UInt64) -> Bool {
         model.sessions[session]?.will = StoreModel.Message(message)
+        return true
     }
 
     mutating func visit(_ fact: StoredFact) -> Bool {
