@@ -194,7 +194,7 @@ struct SharedReceiptTests {
         _ = link.turnOnce()
         link.shard.limits.receipts = 0
         settle(link)
-        #expect(link.shard.figures.receipts == 0)
+        #expect(link.shard.figures.feature("hermes_receipts") == 0)
         #expect(try link.takeAll(try link.beginConnect("two"), rounds: 2_000).count == 300)
     }
 
@@ -202,7 +202,7 @@ struct SharedReceiptTests {
     func restart() throws {
         let link = makeLink()
         let one = Array("one".utf8)
-        one.withUnsafeBytes { clientID in
+        _ = one.withUnsafeBytes { clientID in
             link.shard.visit(
                 StoredSession(
                     number: 7, clientID: clientID, userName: nil, isAttached: false,

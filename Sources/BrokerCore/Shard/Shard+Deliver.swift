@@ -203,9 +203,21 @@ extension Shard {
 
     // MARK: To the client
 
-    /// Sends waiting messages in order, within the in-flight window and the room in the output. A queue
-    /// whose messages have to be checked again may take several turns.
+    /// Sends waiting messages in order, within the in-flight window and the room in the output.
+    @inline(__always)
     package mutating func pump(_ session: UInt32) {
+        // Most acknowledgements leave nothing to send.
+        if sessions[session].outbound.hasWaiting {
+            sendWaiting(session)
+        } else {
+            noteQueueChecked(session)
+        }
+    }
+
+    /// Sends from a queue that is not empty. One whose messages have to be checked again may take
+    /// several turns.
+    @inline(never)
+    private mutating func sendWaiting(_ session: UInt32) {
         guard let target = sessions[session].connection, connections[target].machine.isActive
         else { return }
         let bound = rights.steps + WorkBudget.mostRuleSteps
@@ -238,6 +250,10 @@ extension Shard {
                 sessions.awaitCommit(session)
                 return
             case .send(let item): send(item, of: session, to: target)
+            }
+            guard sessions[session].outbound.hasWaiting else {
+                noteQueueChecked(session)
+                return
             }
         }
     }

@@ -138,6 +138,8 @@ public struct OutboundQueue: BitwiseCopyable {
     /// True while messages are only in the store, so that new ones must be queued there behind
     /// them.
     public var isStoring: Bool { stored > 0 || storedInFlight > 0 }
+    /// True when a message may wait to be sent, in memory or in the store.
+    public var hasWaiting: Bool { loadedWaiting > 0 || isStoring }
 
     // MARK: Adding
 
