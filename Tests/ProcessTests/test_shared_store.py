@@ -1,5 +1,7 @@
 """Shared subscriptions of offline members: neither a crash nor a session's end loses a message."""
 
+from contextlib import closing
+
 import pytest
 
 from harness import wire
@@ -76,6 +78,30 @@ def test_what_waits_for_absent_members_outlives_a_crash(hermesd):
     assert [waiting(broker, name) for name in "abc"] == [20, 20, 20]
     received = [owed(broker, name) for name in "abc"]
     assert sorted(sum(received, [])) == list(range(60))
+
+
+@pytest.mark.parametrize("policy", ["drop_oldest", "drop_newest"])
+@pytest.mark.parametrize(
+    "limit", [{"QUEUE_MESSAGES": "3"}, {"QUEUE_BYTES": "3072", "MAX_PACKET": "1024"}])
+def test_a_full_member_costs_no_message_while_another_has_room(hermesd, policy, limit):
+    environment = {f"HERMES_LIMITS_{key}": value for key, value in limit.items()}
+    broker = hermesd(environment={**environment, "HERMES_LIMITS_QUEUE_POLICY": policy})
+    absent(broker, "full", "empty")
+    with closing(RawClient(broker.address)) as client:
+        client.connect("full", clean_session=False)
+        client.subscribe(("own", 1))
+        client.disconnect()
+    size = 900 if "QUEUE_BYTES" in limit else 3
+    with closing(RawClient(broker.address)) as client:
+        client.connect("publisher")
+        for _ in range(3):
+            client.publish("own", b"x" * size, qos=1)
+        for number in range(3):
+            client.publish("jobs/one", (b"%d" % number).ljust(size), qos=1)
+    api = AdminAPI(broker)
+    assert [waiting(broker, name) for name in ("full", "empty")] == [3, 3]
+    assert api.metric('hermes_messages_dropped_total{reason="queue_full"}') == 0
+    assert owed(broker, "empty") == [0, 1, 2]
 
 
 @pytest.mark.parametrize("crash", ["before", "after", "both"])

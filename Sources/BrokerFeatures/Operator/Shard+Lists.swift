@@ -194,6 +194,7 @@ extension Shard {
             }
             guard subscriptions.hasShared else { return answer }
             var left = limit
+            let bound = rights.steps + 4 * WorkBudget.mostRuleSteps
             for match in subscriptions.groups.prefix(limit) {
                 let filter = Self.text(subscriptions.filter(of: match.session).array)
                 answer.groups.append(filter)
@@ -202,8 +203,9 @@ extension Shard {
                     candidates: [])
                 let members = subscriptions.members(of: match.session, most: left)
                 left -= members.count
+                // A member behind many costly questions is not listed, but counted.
                 for member in members
-                where sessions[member.session].isUsed
+                where sessions[member.session].isUsed && rights.steps <= bound
                     && rights.mayReceive(bytes, sessions[member.session])
                 {
                     group.candidates.append(receiver(member.session, min(qos, member.qos)))
