@@ -23,8 +23,7 @@ package struct Subscriptions: ~Copyable {
     private let addressOnly: any Sendable = ()
     private var trie: SubscriptionTrie
     private var shared: SharedSubscriptions
-    /// The members that the last message was given to.
-    private var choices = GrowableBuffer<SharedSubscriptions.Choice>()
+    private var choices = GroupChoices()
     private var unfinished = UnfinishedChanges()
 
     package init(hash: KeyedHash, pool: BytePool) {
@@ -156,18 +155,18 @@ package struct Subscriptions: ~Copyable {
 
     // MARK: Matching
 
-    /// Members and rights that were asked since ``takeWork()``, and steps of ``UnfinishedChanges``.
+    /// Rights that were asked since ``takeWork()``, and steps of ``UnfinishedChanges``.
     private var asked = 0
 
     /// True when matching, choosing or removing has cost something since ``takeWork()``.
     @inline(__always)
-    package var hasWork: Bool { trie.hasWork || asked != 0 }
+    package var hasWork: Bool { trie.hasWork || asked != 0 || choices.steps != 0 }
 
     /// The steps of matching, choosing and removing since the last call, for ``WorkBudget``.
     @inline(never)
     package mutating func takeWork() -> Int {
         defer { asked = 0 }
-        return asked + trie.takeWork() + shared.takeWork()
+        return asked + choices.takeSteps() + trie.takeWork() + shared.takeWork()
     }
 
     /// The groups with a filter that matches the topic of the last match; valid until the next change
@@ -176,7 +175,8 @@ package struct Subscriptions: ~Copyable {
         start: nil, count: 0)
 
     /// Every session with a matching plain filter, each once; valid until the next call. ``groups``
-    /// are matched too. `nil` when either takes more than `most` steps, see ``matchSlice(_:steps:)``.
+    /// are matched too. `nil` when either takes more than `most` steps, or when with such a bound so many
+    /// groups match that their members are chosen in slices: see ``matchSlice(_:steps:)``.
     @inline(__always)
     package mutating func match(
         _ topic: UnsafeRawBufferPointer, most: Int
@@ -185,10 +185,13 @@ package struct Subscriptions: ~Copyable {
         return trie.match(topic, most: most)
     }
 
+    /// Groups whose members are chosen at once.
+    private static var mostGroups: Int { 128 }
+
     private mutating func matchGroups(_ topic: UnsafeRawBufferPointer, most: Int) -> Bool {
         guard let found = shared.match(topic, most: most) else { return false }
         groups = found
-        return true
+        return most == .max || found.count <= Self.mostGroups
     }
 
     /// As ``match(_:most:)``, without sessions for which `isPermitted` is false, and `nil` when it answers
@@ -237,13 +240,21 @@ package struct Subscriptions: ~Copyable {
 
     /// Drops what ``matchSlice(_:steps:)`` has found.
     package mutating func endSlices() {
+        choices.endUnfinished(shared)
         trie.endSlices()
         shared.endSlices()
     }
 
     /// Drops cached results, because the access rules, or those of one session, have changed.
-    package mutating func forgetPermissions() { trie.invalidate() }
-    package mutating func forgetPermissions(of session: UInt32) { trie.invalidate(session) }
+    package mutating func forgetPermissions() {
+        trie.invalidate()
+        choices.restart()
+    }
+
+    package mutating func forgetPermissions(of session: UInt32) {
+        trie.invalidate(session)
+        choices.noteRights(of: session)
+    }
 
     // MARK: Groups
 
@@ -259,21 +270,6 @@ package struct Subscriptions: ~Copyable {
 
     package func hasMembers(_ group: UInt32) -> Bool { shared.hasMembers(group) }
 
-    /// The member of a group that gets a message.
-    package enum Choice {
-        case member(SharedSubscriptions.Choice)
-        /// No connected member may read the topic; `session` is one of them, for the log.
-        case withheld(session: UInt32)
-        /// No member is connected, and no member's session keeps the message.
-        case offline
-    }
-
-    /// Connected members asked for room, before the one in turn gets the message anyway.
-    private static var mostAsked: Int { 8 }
-    /// Members examined for one that may read the topic, or whose session keeps the message. Bounds
-    /// the cost of a message to a large group.
-    private static var mostSearched: Int { 1_000 }
-
     /// Chooses the member of one group that gets the next message of QoS `qos`.
     ///
     /// Connected members take turns; one without room is skipped while another has room. If none is
@@ -284,67 +280,49 @@ package struct Subscriptions: ~Copyable {
         of group: UInt32, qos: QoS, mayReceive: (UInt32) -> Bool,
         isConnected: (UInt32) -> Bool, hasRoom: (UInt32) -> Bool, isPersistent: (UInt32) -> Bool
     ) -> Choice {
-        if hasUnfinished { shared.settle(group, most: Self.mostSearched, isConnected) }
-        if let first = firstPermitted(group, isOnline: true, mayReceive) {
-            var member = first
-            for _ in 0..<Self.mostAsked {
-                asked += 1
-                if hasRoom(shared[member].session), mayReceive(shared[member].session) {
-                    shared.passTurn(member)
-                    return .member(shared[member])
-                }
-                member = shared.next(member)
-                if member == first { break }
-            }
-            shared.passTurn(first)
-            return .member(shared[first])
-        }
-        let online = shared.first(group, isOnline: true)
-        guard qos != .atMostOnce, let first = firstPermitted(group, isOnline: false, mayReceive)
-        else {
-            let offline = qos == .atMostOnce ? nil : shared.first(group, isOnline: false)
-            guard let asked = online ?? offline else { return .offline }
-            return .withheld(session: shared[asked].session)
-        }
-        var member = first
-        for _ in 0..<Self.mostSearched {
-            asked += 1
-            let choice = shared[member]
-            if isPersistent(choice.session), !unfinished.contains(choice.session),
-                min(qos, choice.qos) != .atMostOnce, mayReceive(choice.session)
-            {
-                shared.passTurn(member)
-                return .member(choice)
-            }
-            member = shared.next(member)
-            if member == first { break }
-        }
-        return online.map { .withheld(session: shared[$0].session) } ?? .offline
-    }
-
-    /// The next member of a group that may read the topic; `nil` when none may.
-    private mutating func firstPermitted(
-        _ group: UInt32, isOnline: Bool, _ mayReceive: (UInt32) -> Bool
-    ) -> UInt32? {
-        guard let first = shared.first(group, isOnline: isOnline) else { return nil }
-        var member = first
-        for _ in 0..<Self.mostSearched {
-            asked += 1
-            if mayReceive(shared[member].session) { return member }
-            member = shared.next(member)
-            if member == first { break }
-        }
-        return nil
+        if hasUnfinished { shared.settle(group, most: GroupChoices.mostSearched, isConnected) }
+        return choices.choose(
+            of: group, qos: qos, in: &shared, mayReceive: mayReceive, hasRoom: hasRoom
+        ) { isPersistent($0) && !unfinished.contains($0) }
     }
 
     /// Begins the choice of members for a message; ``give(_:)`` notes the one of each of ``groups``.
-    package mutating func beginChoices() {
-        choices.removeAll()
-        asked += 1
-    }
+    package mutating func beginChoices() { choices.begin() }
 
-    package mutating func give(_ choice: SharedSubscriptions.Choice) { choices.append(choice) }
+    package mutating func give(_ choice: SharedSubscriptions.Choice) { choices.give(choice) }
 
     /// Valid until the next ``beginChoices()``.
-    package var members: UnsafeBufferPointer<SharedSubscriptions.Choice> { choices.contents }
+    package var members: UnsafeBufferPointer<SharedSubscriptions.Choice> { choices.members }
+
+    // MARK: Choices ahead of the delivery
+
+    /// Goes on with the choice of members for a message whose match in slices is complete. Returns the
+    /// next group; ``keepAhead(_:of:)`` keeps what is chosen for it. `nil` when none is left.
+    package mutating func nextGroupAhead(
+        _ topic: UnsafeRawBufferPointer, _ qos: QoS
+    ) -> UInt32? {
+        choices.beginAhead(topic, qos)
+        return choices.nextGroup(shared)
+    }
+
+    package mutating func keepAhead(_ choice: Choice, of group: UInt32) {
+        choices.keep(choice, of: group, shared)
+    }
+
+    /// Members that were asked since ``takeWork()``.
+    package var choiceSteps: Int { choices.steps }
+
+    /// True when members were chosen ahead for such a message; ``endAhead()`` has to follow.
+    package func isAhead(_ topic: UnsafeRawBufferPointer, _ qos: QoS) -> Bool {
+        choices.isAhead(topic, qos)
+    }
+
+    /// What was chosen for a group ahead, if it still holds.
+    package func aheadChoice(of group: UInt32, isConnected: (UInt32) -> Bool) -> Choice? {
+        choices.aheadChoice(of: group, shared, isConnected: isConnected) {
+            unfinished.contains($0)
+        }
+    }
+
+    package mutating func endAhead() { choices.endAhead() }
 }

@@ -155,50 +155,6 @@ extension Shard {
         }
     }
 
-    // MARK: Members of shared groups
-
-    /// The chosen members of shared groups for the topic that was matched last; valid until the next
-    /// call. A group without one loses the message, which is counted unless `isCounted` is false.
-    package mutating func chooseMembers(
-        _ topic: UnsafeRawBufferPointer, qos: QoS, isCounted: Bool = true
-    ) -> UnsafeBufferPointer<SharedSubscriptions.Choice> {
-        subscriptions.beginChoices()
-        for match in subscriptions.groups {
-            let choice = chooseMember(of: match.session, topic, qos: qos)
-            if case .member(let member) = choice {
-                subscriptions.give(member)
-            } else if isCounted {
-                lose(topic, choice)
-            }
-        }
-        return subscriptions.members
-    }
-
-    private mutating func chooseMember(
-        of group: UInt32, _ topic: UnsafeRawBufferPointer, qos: QoS
-    ) -> Subscriptions.Choice {
-        subscriptions.chooseMember(
-            of: group, qos: qos, mayReceive: { rights.mayReceive(topic, sessions[$0]) },
-            isConnected: { session in
-                sessions[session].connection.map { connections[$0].machine.isOpen } ?? false
-            },
-            hasRoom: { session in
-                guard let target = sessions[session].connection else { return false }
-                return connections[target].outlet.count < context.limits.outputBytes
-                    && sessions[session].outbound.waiting == 0
-                    && sessions[session].outbound.inFlight < context.limits.maxInFlight
-            }, isPersistent: { sessions[$0].isPersistent })
-    }
-
-    private mutating func lose(_ topic: UnsafeRawBufferPointer, _ choice: Subscriptions.Choice) {
-        switch choice {
-        case .member: return
-        case .withheld(let session):
-            rights.refuseDelivery(.withheld, sessions[session], topic, &context)
-        case .offline: context.counters.dropped.add(.offline)
-        }
-    }
-
     // MARK: Messages that members of shared groups leave behind
 
     /// Hands a session's waiting messages of these groups (`nil`: all groups) over to other

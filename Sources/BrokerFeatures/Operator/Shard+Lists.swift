@@ -15,8 +15,8 @@ extension Shard {
     /// Steps of one page of subscriptions: a session, or an eighth of a filter.
     private static var subscriptionSteps: Int { 8_192 }
     private static var stepsPerFilter: Int { 8 }
-    /// Steps of a search for the receivers of a topic.
-    private static var mostMatchSteps: Int { 32_768 }
+    /// Units of naming a receiver of a topic.
+    private static var unitsPerReceiver: Int { 64 }
 
     // MARK: Clients
 
@@ -60,6 +60,7 @@ extension Shard {
             finish(&listing, address, peer)
         }
         continueRetainedListings()
+        continueReceivers()
     }
 
     private func finish(
@@ -179,35 +180,59 @@ extension Shard {
             qos: Int(qos.rawValue))
     }
 
-    /// The clients that a message on a topic would reach now, the first `limit`; `nil` when so many
-    /// filters match that the search would hold up clients.
-    public mutating func topicReceivers(
-        of topic: String, qos: QoS, limit: Int
-    ) -> TopicReceivers? {
-        Array(topic.utf8).withUnsafeBytes { bytes in
-            guard let matches = receivers(of: bytes, most: Self.mostMatchSteps, isCounted: false)
-            else { return nil }
-            var answer = TopicReceivers(
-                topic: topic, matched: matches.count, receivers: [], groups: [])
-            for match in matches.prefix(limit) {
-                let session = sessions[match.session]
-                let granted = min(qos, match.qos)
-                answer.receivers.append(
-                    TopicReceiver(
-                        clientID: Self.text(session.clientID.array),
-                        userName: session.hasUserName ? Self.text(session.userName.array) : nil,
-                        qos: Int(granted.rawValue),
-                        outcome: session.connection != nil
-                            ? .sent
-                            : session.isPersistent && granted != .atMostOnce ? .queued : .lost))
+    // MARK: Receivers
+
+    /// Asks whom a message on a topic would reach now; of receivers and groups the first `limit` are
+    /// named. ``continueListings(address:peer:)`` calls `reply` with them, or with an error when the shard
+    /// stops.
+    public mutating func listReceivers(
+        of topic: String, qos: QoS, limit: Int, reply: @escaping Reply<TopicReceivers>
+    ) {
+        features.requests.add(
+            ReceiversListing(topic: Array(topic.utf8), qos: qos, limit: limit, reply: reply))
+    }
+
+    /// Answers questions for receivers, for the share of the turn.
+    private mutating func continueReceivers() {
+        guard features.requests.awaitsReceivers else { return }
+        context.budget.beginGroups()
+        while !context.budget.isShareSpent, let listing = features.requests.firstReceiversListing {
+            let answer: TopicReceivers? = listing.topic.withUnsafeBytes { topic in
+                isMatched(topic, qos: nil, for: .question) ? receivers(topic, listing) : nil
             }
-            if subscriptions.hasShared {
-                answer.groups = subscriptions.groups.prefix(limit).map {
-                    Self.text(subscriptions.filter(of: $0.session).array)
-                }
-            }
-            return answer
+            guard let answer else { return }
+            features.requests.removeReceiversListing()
+            listing.reply(.success(answer))
+            context.budget.spend(
+                Self.unitsPerReceiver * (1 + answer.receivers.count + answer.groups.count))
+            endMatch(of: .question)
         }
+    }
+
+    private mutating func receivers(
+        _ topic: UnsafeRawBufferPointer, _ listing: ReceiversListing
+    ) -> TopicReceivers {
+        let matches = receivers(of: topic, isCounted: false)
+        var answer = TopicReceivers(
+            topic: String(decoding: topic, as: UTF8.self), matched: matches.count, receivers: [],
+            groups: [])
+        for match in matches.prefix(listing.limit) {
+            let session = sessions[match.session]
+            let granted = min(listing.qos, match.qos)
+            answer.receivers.append(
+                TopicReceiver(
+                    clientID: Self.text(session.clientID.array),
+                    userName: session.hasUserName ? Self.text(session.userName.array) : nil,
+                    qos: Int(granted.rawValue),
+                    outcome: session.connection != nil
+                        ? .sent : session.isPersistent && granted != .atMostOnce ? .queued : .lost))
+        }
+        if subscriptions.hasShared {
+            answer.groups = subscriptions.groups.prefix(listing.limit).map {
+                Self.text(subscriptions.filter(of: $0.session).array)
+            }
+        }
+        return answer
     }
 
     // MARK: Retained messages
