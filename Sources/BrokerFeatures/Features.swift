@@ -212,6 +212,7 @@ final class Features: Followers {
     }
 
     var awaitsMatch: Bool { groups.isWaiting }
+    var awaitsReceivers: Bool { requests.awaitsReceivers }
 
     // MARK: The whole
 

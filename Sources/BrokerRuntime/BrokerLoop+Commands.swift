@@ -12,7 +12,7 @@ extension BrokerLoop {
         case .subscriptions(let query, let reply):
             reply(.success(shard.subscriptionPage(query)))
         case .topicReceivers(let topic, let qos, let limit, let reply):
-            reply(.success(shard.topicReceivers(of: topic, qos: qos, limit: limit)))
+            shard.listReceivers(of: topic, qos: qos, limit: limit, reply: reply)
         case .retainedList(let query, let reply): shard.listRetained(query, reply: reply)
         case .retained(let topic, let reply):
             reply(.success(shard.retainedMessage(of: topic)))

@@ -33,6 +33,8 @@ extension BrokerLoop {
     private static var lookMilliseconds: UInt64 { 250 }
     /// A measurement takes about 10 us; this much input makes another one worthwhile.
     private static var lookBytes: UInt64 { 16 * 1_024 * 1_024 }
+    /// Incomplete packets that may come beyond their bound before connections close.
+    private static var mostExcess: Int { 4 * 1_024 * 1_024 }
     /// Giving heap memory back walks the heap, which settled state makes large for long.
     private static var trimMilliseconds: UInt64 { 5_000 }
 
@@ -129,8 +131,10 @@ extension BrokerLoop {
     /// Closes connections with incomplete packets, oldest packets first, until all together hold a
     /// little less than `bound`.
     private mutating func shedUnfinished(to bound: Int) {
-        guard reactor.unfinishedBytes > bound, shard.now >= memory.nextShedding else { return }
-        // Visiting every connection is too dear for each turn.
+        let excess = reactor.unfinishedBytes - bound
+        // Visiting every connection is too dear for each turn, unless much has come since.
+        let isMuch = excess > max(bound / 8, Self.mostExcess)
+        guard excess > 0, isMuch || shard.now >= memory.nextShedding else { return }
         memory.nextShedding = shard.now.advanced(byMilliseconds: Self.lookMilliseconds)
         var left = reactor.unfinishedBytes
         for input in reactor.unfinishedInputs() {

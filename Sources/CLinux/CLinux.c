@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -63,6 +64,22 @@ int64_t hermes_wall_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void *hermes_map(size_t bytes) {
+    void *memory =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void *hermes_remap(void *memory, size_t bytes, size_t larger) {
+    void *moved = mremap(memory, bytes, larger, MREMAP_MAYMOVE);
+    return moved == MAP_FAILED ? NULL : moved;
+}
+
+void hermes_unmap(void *memory, size_t bytes) {
+    // Fails only for memory that is not the caller's.
+    (void)munmap(memory, bytes);
 }
 
 void hermes_trim_heap(void) {

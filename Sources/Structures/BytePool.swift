@@ -69,6 +69,9 @@ public struct BytePool: BitwiseCopyable {
         classes.deallocate()
     }
 
+    /// The largest buffer that the pool recycles.
+    public static var largestClass: Int { capacity(ofClass: classCount - 1) }
+
     /// The capacity that ``allocate(_:)`` gives for `count` bytes, at least 16.
     public static func capacity(for count: Int) -> Int {
         let index = classIndex(for: count)

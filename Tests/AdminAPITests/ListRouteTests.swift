@@ -27,14 +27,11 @@ struct ListRouteTests {
         }
     }
 
-    @Test("receivers of a topic that would take too long are not looked for")
+    @Test("receivers of a topic")
     func receivers() async throws {
         try await TestServer.run { server in
             let found = try server.request("GET", "/v1/receivers?topic=a%2Fb&qos=2")
             #expect(try found.json(TopicReceivers.self).topic == "a/b")
-            let costly = try server.request("GET", "/v1/receivers?topic=costly")
-            #expect(costly.status == 503)
-            #expect(try costly.problem().fix.contains("client_id"))
         }
     }
 

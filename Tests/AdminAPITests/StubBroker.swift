@@ -182,10 +182,7 @@ final class StubBroker: BrokerControl {
             reply(.success(state.withLock { $0.subscriptionPage(query) }))
         case .topicReceivers(let topic, _, _, let reply):
             reply(
-                .success(
-                    topic == "costly"
-                        ? nil
-                        : TopicReceivers(topic: topic, matched: 0, receivers: [], groups: [])))
+                .success(TopicReceivers(topic: topic, matched: 0, receivers: [], groups: [])))
         case .retainedList(let query, let reply):
             reply(
                 .success(

@@ -76,8 +76,7 @@ struct ListTests {
         let resting = try link.connect("resting", cleanSession: false)
         try link.send(resting, .subscribe("$share/g/a/#", .exactlyOnce))
         link.lose(resting)
-        let whole = link.shard.topicReceivers(of: "a/b", qos: .atLeastOnce, limit: 100)
-        let answer = try #require(whole)
+        let answer = try #require(receivers(link, "a/b", .atLeastOnce, limit: 100))
         let found = answer.receivers.map { "\($0.clientID) \($0.qos) \($0.outcome.rawValue)" }
         #expect(found.sorted() == ["away 1 queued", "careless 0 lost", "here 1 sent"])
         #expect(answer.groups == ["$share/g/a/#"])
@@ -88,12 +87,58 @@ struct ListTests {
             "\($0.clientID) \($0.qos) \($0.outcome.rawValue)"
         }
         #expect(candidates == ["member 0 sent", "resting 1 queued"], "the connected one first")
-        let cut = link.shard.topicReceivers(of: "a/b", qos: .atMostOnce, limit: 1)
+        let cut = receivers(link, "a/b", .atMostOnce, limit: 1)
         #expect(cut?.matched == 3)
         #expect(cut?.receivers.count == 1)
         #expect(cut?.candidates.first?.candidates.count == 1)
-        let nobody = link.shard.topicReceivers(of: "b", qos: .atMostOnce, limit: 1)
+        let nobody = receivers(link, "b", .atMostOnce, limit: 1)
         #expect(nobody?.matched == 0)
+    }
+
+    /// The receivers of a topic, which few filters match.
+    private func receivers(
+        _ link: ShardLink, _ topic: String, _ qos: QoS, limit: Int
+    ) -> TopicReceivers? {
+        let answers = Answers<TopicReceivers>()
+        link.shard.listReceivers(of: topic, qos: qos, limit: limit, reply: answers.reply)
+        link.shard.continueListings(address: { _ in "" }, peer: { _ in .unknown })
+        return answers.last
+    }
+
+    @Test("receivers that very many filters match take slices, in turn with clients' messages")
+    func manyFilters() throws {
+        let link = ShardLink()
+        let subscriber = try link.connect("subscriber")
+        var filters = ["#", "+/#"]
+        for _ in 0..<12 { filters = filters.flatMap { ["a/\($0)", "+/\($0)"] } }
+        for start in stride(from: 0, to: filters.count, by: 1_024) {
+            let requests = filters[start..<start + 1_024]
+                .map { PacketContent.Request($0, .exactlyOnce) }
+            try link.send(subscriber, .subscribe(1, requests))
+        }
+        _ = try link.take(subscriber)
+        let publisher = try link.connect("publisher")
+        let topic = [String](repeating: "a", count: 13).joined(separator: "/")
+        let answers = Answers<TopicReceivers>()
+        for name in ["x", "y", "z"] {
+            link.shard.listReceivers(
+                of: "\(topic)/\(name)", qos: .atMostOnce, limit: 10, reply: answers.reply)
+        }
+        link.receive(publisher, try PacketContent.publish("\(topic)/p", "p").encoded())
+        var (turns, arrivedAfter) = (0, 0)
+        while answers.values.count < 3 || link.shard.hasTurnWaiters, turns < 1_000 {
+            let before = link.shard.context.budget.unitsLeft
+            link.shard.continueListings(address: { _ in "" }, peer: { _ in .unknown })
+            #expect(before - link.shard.context.budget.unitsLeft < 8_192)
+            link.turnOnce()
+            turns += 1
+            if try !link.take(subscriber).isEmpty { arrivedAfter = answers.values.count }
+        }
+        #expect(turns > 6 && arrivedAfter < 3, "\(turns) turns, \(arrivedAfter) answers before")
+        #expect(
+            answers.values.allSatisfy {
+                if case .success(let found) = $0 { found.matched == 1 } else { false }
+            })
     }
 
     // MARK: Retained messages

@@ -124,4 +124,76 @@ struct SlicedMatchFlowTests {
             groups.values == [.success([.published(one), .published(one), .published(one)])])
         #expect(single.values == [.success(.published(one))])
     }
+
+    // MARK: Shared groups
+
+    private static let groups = 3_000
+
+    private func join(_ link: ShardLink, _ client: Handle, _ groups: Range<Int>) throws {
+        for start in stride(from: groups.lowerBound, to: groups.upperBound, by: 1_000) {
+            let requests = (start..<min(start + 1_000, groups.upperBound)).map {
+                PacketContent.Request("$share/g\($0)/jobs/#", .exactlyOnce)
+            }
+            try link.send(client, .subscribe(1, requests))
+        }
+        _ = try link.take(client)
+    }
+
+    @Test("members of very many groups get each message once and in order, others are answered")
+    func groups() throws {
+        let link = ShardLink { $0.maxInFlight = 60_000 }
+        let members = try ["a", "b"].map { try link.connect($0) }
+        try join(link, members[0], 0..<Self.groups)
+        try join(link, members[1], 0..<Self.groups)
+        let (publisher, quiet) = (try link.connect("publisher"), try link.connect("quiet"))
+        var bytes: [UInt8] = []
+        for number in 1...3 as ClosedRange<UInt16> {
+            bytes += try PacketContent.publish(
+                "jobs/\(number)", "\(number)", qos: .atLeastOnce,
+                try #require(PacketIdentifier(number))
+            ).encoded()
+        }
+        link.receive(publisher, bytes)
+        var (turns, pings) = (0, 0)
+        var received: [[String]] = [[], []]
+        while link.shard.hasTurnWaiters {
+            link.receive(quiet, try PacketContent.pingreq.encoded())
+            link.turnOnce()
+            turns += 1
+            pings += try link.take(quiet).count
+            for index in 0...1 { received[index] += payloads(try link.take(members[index])) }
+        }
+        link.turn()
+        for index in 0...1 { received[index] += payloads(try link.take(members[index])) }
+        #expect(turns >= 3 && pings == turns, "\(pings) answers in \(turns) turns")
+        #expect(received.flatMap(\.self).count == 3 * Self.groups)
+        // Members take turns.
+        #expect(received.map(\.count) == [2 * Self.groups, Self.groups])
+        for index in 0...1 { #expect(received[index] == received[index].sorted()) }
+        #expect(try link.take(publisher) == [.puback(1), .puback(2), .puback(3)])
+    }
+
+    @Test("a member that leaves or closes between slices is replaced; one that comes is in time")
+    func changingMembers() throws {
+        let link = ShardLink { $0.maxInFlight = 60_000 }
+        let (leaving, closing) = (try link.connect("leaving"), try link.connect("closing"))
+        let (publisher, coming) = (try link.connect("publisher"), try link.connect("coming"))
+        try join(link, leaving, 0..<Self.groups)
+        try join(link, closing, 0..<Self.groups)
+        link.receive(
+            publisher, try PacketContent.publish("jobs/x", "x", qos: .atLeastOnce, 1).encoded())
+        link.turnOnce()
+        #expect(link.unreadCount(of: publisher) > 0, "the message is through at once")
+        let requests = (0..<100).map {
+            PacketContent.Request("$share/g\($0)/jobs/#", .exactlyOnce)
+        }
+        link.receive(coming, try PacketContent.subscribe(1, requests).encoded())
+        link.receive(leaving, try PacketContent.unsubscribe(7, requests.map(\.filter)).encoded())
+        link.lose(closing)
+        link.turn()
+        let got = try [leaving, coming].map { payloads(try link.take($0)).count }
+        // Nobody else is left in the first groups, and in the others only the one that stays.
+        #expect(got == [Self.groups - 100, 100], "\(got)")
+        #expect(try link.take(publisher) == [.puback(1)])
+    }
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import resource
+import selectors
+import socket
 
 import pytest
 
@@ -11,7 +13,7 @@ from harness import wire
 from harness.admin import AdminAPI, hermesctl
 from harness.broker import FromFile, Hermesd
 from harness.raw_client import RawClient
-from harness.waiting import eventually
+from harness.waiting import PATIENCE, eventually
 from harness.wire import Connack
 
 pytestmark = pytest.mark.hermesd("the limits are its own")
@@ -149,6 +151,50 @@ def test_unfinished_packets_have_a_limit_together(start_broker, raw):
     assert AdminAPI(broker).status()["limits_reached"]["unfinished_bytes"] >= 25
     line = broker.log.await_match("Connection closed at a limit.*unfinished_packets").string
     assert "limits.unfinished_bytes" in line
+
+
+def test_unfinished_packets_take_hardly_more_memory_than_they_may(start_broker):
+    """However fast they come and go, with buffers of ever other sizes."""
+    bound = 32 * MIB
+    broker = start_broker(environment={"HERMES_LIMITS_UNFINISHED_BYTES": str(bound)})
+    before = broker.resident_bytes()
+    sent = 0
+    with selectors.DefaultSelector() as selector:
+        def begin(number: int) -> None:
+            one = socket.create_connection(broker.address)
+            one.setblocking(False)
+            size = 90_000 + number * 7_919 % 900_000
+            packets = wire.connect(f"greedy{number}") + wire.publish("big", bytes(size))[:-1]
+            selector.register(one, selectors.EVENT_READ | selectors.EVENT_WRITE,
+                              [memoryview(packets)])
+
+        begun = 150
+        for number in range(begun):
+            begin(number)
+        while sent < 12 * bound:
+            for key, events in selector.select(PATIENCE):
+                one, rest = key.fileobj, key.data
+                try:
+                    if events & selectors.EVENT_WRITE:
+                        count = one.send(rest[0][:65_536])
+                        sent += count
+                        rest[0] = rest[0][count:]
+                        if not rest[0]:
+                            selector.modify(one, selectors.EVENT_READ, rest)
+                    elif not one.recv(1_024):
+                        raise ConnectionResetError
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    selector.unregister(one)
+                    one.close()
+                    begin(begun)
+                    begun += 1
+        for key in list(selector.get_map().values()):
+            key.fileobj.close()
+    assert AdminAPI(broker).status()["limits_reached"]["unfinished_bytes"] > 100
+    taken = broker.peak_resident_bytes() - before
+    assert taken < 1.3 * bound + 6 * MIB, f"{taken / MIB:.0f} MiB"
 
 
 def test_who_is_refused_counts_no_more_as_unfinished(start_broker, raw):

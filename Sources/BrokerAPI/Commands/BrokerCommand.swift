@@ -11,9 +11,8 @@ public enum BrokerCommand: Sendable {
     case figures(Reply<BrokerFigures>)
     case clients(ClientQuery, Reply<ClientPage>)
     case subscriptions(SubscriptionQuery, Reply<SubscriptionPage>)
-    /// The clients that a message on a topic would reach now, the first `limit`; `nil` when so many
-    /// filters match that the search would hold up clients.
-    case topicReceivers(topic: String, qos: QoS, limit: Int, Reply<TopicReceivers?>)
+    /// The clients that a message on a topic would reach now, the first `limit`.
+    case topicReceivers(topic: String, qos: QoS, limit: Int, Reply<TopicReceivers>)
     case retainedList(RetainedQuery, Reply<RetainedPage>)
     /// `nil` without one.
     case retained(topic: String, Reply<RetainedMessage?>)

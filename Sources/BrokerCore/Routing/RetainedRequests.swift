@@ -1,44 +1,119 @@
 import MQTTCodec
+import Structures
 
-/// New filters of one session that wait for their retained messages, in order and without
-/// duplicates: a repeated SUBSCRIBE is served by the walk that has not begun.
-package struct RetainedRequests {
-    private var filters: [[UInt8]] = []
-    /// Index of the next filter.
-    private var first = 0
-    private var qosOfFilter: [[UInt8]: QoS] = [:]
+/// New filters of all sessions that wait for their retained messages, each session's in order and
+/// without duplicates: a repeated SUBSCRIBE is served by the walk that has not begun.
+///
+/// Each change takes constant time, however many wait. What a session leaves behind that ends is freed
+/// in slices (``freeSome(_:)``).
+struct RetainedRequests: ~Copyable {
+    /// The requests of one job.
+    struct List: BitwiseCopyable {
+        /// No two jobs have the same.
+        let job: UInt64
+        fileprivate var order = IntrusiveList<InOrder>()
 
-    package mutating func add(_ filter: [UInt8], _ qos: QoS) {
-        if qosOfFilter.updateValue(qos, forKey: filter) == nil { filters.append(filter) }
+        fileprivate init(job: UInt64) { self.job = job }
+    }
+
+    struct Request: BitwiseCopyable {
+        let job: UInt64
+        let filter: CompactBytes
+        var qos: QoS
+        var inOrder = ListLinks()
+    }
+
+    fileprivate enum InOrder: ListField {
+        static subscript(request: UnsafeMutablePointer<Request>) -> ListLinks {
+            get { request.pointee.inOrder }
+            set { request.pointee.inOrder = newValue }
+        }
+    }
+
+    /// Never read; see the same in ``Shard``.
+    private let addressOnly: any Sendable = ()
+    private let hash: KeyedHash
+    private let pool: BytePool
+    private var requests = Slab<Request>()
+    private var index = HashIndex()
+    private var lastJob: UInt64 = 0
+    /// Lists that nobody asks for any more.
+    private var left = GrowableBuffer<List>()
+
+    init(hash: KeyedHash, pool: BytePool) {
+        self.hash = hash
+        self.pool = pool
+    }
+
+    /// True while ``freeSome(_:)`` has work.
+    var hasLeft: Bool { !left.isEmpty }
+
+    mutating func makeList() -> List {
+        lastJob += 1
+        return List(job: lastJob)
+    }
+
+    mutating func add(_ filter: UnsafeRawBufferPointer, _ qos: QoS, to list: inout List) {
+        if let known = find(filter, list) {
+            requests[known].qos = qos
+            return
+        }
+        list.order.append(insert(filter, qos, list), in: requests)
     }
 
     /// Puts the filter being served at the front again, to be served from its beginning.
-    package mutating func restart(_ filter: [UInt8], _ qos: QoS) {
-        guard qosOfFilter[filter] == nil else { return }
-        qosOfFilter[filter] = qos
-        filters.insert(filter, at: first)
+    mutating func restart(_ filter: UnsafeRawBufferPointer, _ qos: QoS, in list: inout List) {
+        guard find(filter, list) == nil else { return }
+        list.order.prepend(insert(filter, qos, list), in: requests)
     }
 
-    /// Removes an unsubscribed filter. Its entry in the order is removed lazily, so that removing
-    /// many filters costs no more than adding them.
-    package mutating func remove(_ filter: [UInt8]) {
-        guard qosOfFilter.removeValue(forKey: filter) != nil else { return }
-        guard filters.count - first > 2 * qosOfFilter.count + 16 else { return }
-        var placed: Set<[UInt8]> = []
-        filters = filters[first...].filter { qosOfFilter[$0] != nil && placed.insert($0).inserted }
-        first = 0
+    /// Removes an unsubscribed filter.
+    mutating func remove(_ filter: UnsafeRawBufferPointer, from list: inout List) {
+        if let known = find(filter, list) { remove(known, &list) }
     }
 
-    package mutating func next() -> (filter: [UInt8], qos: QoS)? {
-        while first < filters.count {
-            let filter = filters[first]
-            first += 1
-            if first == filters.count {
-                filters.removeAll()
-                first = 0
-            }
-            if let qos = qosOfFilter.removeValue(forKey: filter) { return (filter, qos) }
+    mutating func next(of list: inout List) -> (filter: [UInt8], qos: QoS)? {
+        guard !list.order.isEmpty else { return nil }
+        let first = list.order.first
+        let request = (requests[first].filter.array, requests[first].qos)
+        remove(first, &list)
+        return request
+    }
+
+    /// Has the requests of a list freed in slices.
+    mutating func leave(_ list: List) {
+        if !list.order.isEmpty { left.append(list) }
+    }
+
+    /// Frees at most so many requests that were left.
+    mutating func freeSome(_ most: Int) {
+        for _ in 0..<most {
+            guard var list = left.popLast() else { return }
+            remove(list.order.first, &list)
+            leave(list)
         }
-        return nil
+    }
+
+    private func find(_ filter: UnsafeRawBufferPointer, _ list: List) -> UInt32? {
+        index.find(hash(filter, salt: list.job)) {
+            requests[$0].job == list.job && requests[$0].filter.equals(filter)
+        }
+    }
+
+    private mutating func insert(
+        _ filter: UnsafeRawBufferPointer, _ qos: QoS, _ list: List
+    ) -> UInt32 {
+        let place = requests.insert(
+            Request(job: list.job, filter: CompactBytes(filter, pool: pool), qos: qos))
+        index.insert(hash(filter, salt: list.job), place)
+        return place
+    }
+
+    private mutating func remove(_ place: UInt32, _ list: inout List) {
+        list.order.remove(place, in: requests)
+        let request = requests[place]
+        index.remove(request.filter.withBytes { hash($0, salt: request.job) }, place)
+        request.filter.destroy(in: pool)
+        requests.remove(place)
     }
 }

@@ -11,13 +11,15 @@ package struct RetainedJob {
         package let qos: QoS
     }
 
-    fileprivate var requests = RetainedRequests()
+    fileprivate var requests: RetainedRequests.List
     /// The subscription that is being served.
     private var walk: Walk?
     /// True while the job waits until its session takes more.
     fileprivate var isStalled = false
+    /// The number of its place in the order of service; an earlier place of it is passed over.
+    fileprivate var place: UInt64 = 0
 
-    fileprivate init() {}
+    fileprivate init(_ requests: RetainedRequests.List) { self.requests = requests }
 
     /// Takes the walk out, so that it is not copied.
     package mutating func takeWalk() -> Walk? { walk.take() }
@@ -25,19 +27,12 @@ package struct RetainedJob {
     /// Puts an unfinished walk back.
     package mutating func putBack(_ walk: Walk) { self.walk = walk }
 
-    /// The next filter for which the caller begins a walk.
-    package mutating func nextRequest() -> (filter: [UInt8], qos: QoS)? { requests.next() }
-
-    fileprivate mutating func suspend() -> Walk? {
-        let walk = walk.take()
-        if let walk { requests.restart(walk.filter, walk.qos) }
-        isStalled = true
-        return walk
-    }
-
-    fileprivate mutating func remove(_ filter: [UInt8]) -> Walk? {
-        requests.remove(filter)
-        return walk?.filter == filter ? walk.take() : nil
+    /// Takes the walk out if it serves this filter.
+    fileprivate mutating func takeWalk(of filter: UnsafeRawBufferPointer) -> Walk? {
+        guard let walk, walk.filter.count == filter.count, filter.elementsEqual(walk.filter) else {
+            return nil
+        }
+        return takeWalk()
     }
 }
 
@@ -45,7 +40,7 @@ package struct RetainedJob {
 ///
 /// A job is either queued for the next slices, or stalled until its session takes more. Its walk
 /// continues after the last slice.
-package struct RetainedWalks {
+package struct RetainedWalks: ~Copyable {
     /// The result of one session's slice.
     package enum Slice {
         case finished
@@ -64,34 +59,59 @@ package struct RetainedWalks {
     /// Messages that may wait in a session before its retained messages pause.
     package static let mostWaiting: UInt32 = 256
 
+    /// Stalled jobs that are looked at, and requests that are freed, in a turn.
+    private static let changesPerTurn = 1_024
+
+    private var requests: RetainedRequests
     private var jobs: [UInt32: RetainedJob] = [:]
-    /// Sessions whose jobs can go on, in the order of service.
-    private var turns: [UInt32] = []
+    /// Sessions whose jobs can go on, in the order of service, with the numbers of their places; also
+    /// some whose job has ended or stalled since.
+    private var turns: [(session: UInt32, place: UInt64)] = []
+    private var lastPlace: UInt64 = 0
+    /// Sessions whose jobs may go on, because the store accepts messages again.
+    private var mayGoOn: [UInt32] = []
+
+    package init(hash: KeyedHash, pool: BytePool) {
+        requests = RetainedRequests(hash: hash, pool: pool)
+    }
 
     package var count: Int { jobs.count }
     /// True when a slice can be served without any event.
-    package var hasWork: Bool { !turns.isEmpty }
-    package var sessions: [UInt32] { Array(jobs.keys) }
+    package var hasWork: Bool { !turns.isEmpty || !mayGoOn.isEmpty || requests.hasLeft }
 
     /// Adds a new subscription of a session.
     package mutating func add(_ session: UInt32, _ filter: UnsafeRawBufferPointer, _ qos: QoS) {
-        if jobs[session] == nil { turns.append(session) }
-        jobs[session, default: RetainedJob()].requests.add([UInt8](filter), qos)
+        let known = jobs.removeValue(forKey: session)
+        var job = known ?? RetainedJob(requests.makeList())
+        if known == nil { queue(session, &job) }
+        requests.add(filter, qos, to: &job.requests)
+        jobs[session] = job
+    }
+
+    private mutating func queue(_ session: UInt32, _ job: inout RetainedJob) {
+        lastPlace += 1
+        job.place = lastPlace
+        turns.append((session, lastPlace))
     }
 
     /// Removes the job of a session that ends. Returns the walk, which the caller ends.
     package mutating func cancel(_ session: UInt32) -> RetainedJob.Walk? {
         guard !jobs.isEmpty, var job = jobs.removeValue(forKey: session) else { return nil }
-        turns.removeAll { $0 == session }
+        requests.leave(job.requests)
         return job.takeWalk()
     }
 
     /// Suspends the job of a client that goes offline. A resumed session gets the remaining
     /// messages, and some perhaps again. Returns the walk, which the caller ends.
     package mutating func suspend(_ session: UInt32) -> RetainedJob.Walk? {
-        guard !jobs.isEmpty, jobs[session] != nil else { return nil }
-        turns.removeAll { $0 == session }
-        return jobs[session]?.suspend()
+        guard !jobs.isEmpty, var job = jobs.removeValue(forKey: session) else { return nil }
+        let walk = job.takeWalk()
+        if let walk {
+            walk.filter.withUnsafeBytes { requests.restart($0, walk.qos, in: &job.requests) }
+        }
+        job.isStalled = true
+        jobs[session] = job
+        return walk
     }
 
     /// Removes an unsubscribed filter, since no retained message follows UNSUBACK [MQTT-3.10.4-2].
@@ -99,8 +119,17 @@ package struct RetainedWalks {
     package mutating func cancel(
         _ session: UInt32, _ filter: UnsafeRawBufferPointer
     ) -> RetainedJob.Walk? {
-        jobs.isEmpty ? nil : jobs[session]?.remove([UInt8](filter))
+        guard !jobs.isEmpty, var job = jobs.removeValue(forKey: session) else { return nil }
+        requests.remove(filter, from: &job.requests)
+        let walk = job.takeWalk(of: filter)
+        jobs[session] = job
+        return walk
     }
+
+    /// The next filter of a job for which the caller begins a walk.
+    package mutating func nextRequest(
+        of job: inout RetainedJob
+    ) -> (filter: [UInt8], qos: QoS)? { requests.next(of: &job.requests) }
 
     /// True while the session's job waits until the session takes more.
     @inline(__always)
@@ -110,28 +139,42 @@ package struct RetainedWalks {
 
     /// Resumes a stalled job, because the session takes more.
     package mutating func resume(_ session: UInt32) {
-        jobs[session]?.isStalled = false
-        turns.append(session)
+        guard var job = jobs.removeValue(forKey: session) else { return }
+        job.isStalled = false
+        queue(session, &job)
+        jobs[session] = job
     }
 
     /// The number of sessions to serve in this turn; each is found by its place in the order.
     /// Sessions that this turn does not reach come first in the next.
     package var turnCount: Int { turns.count }
-    package func session(inTurn place: Int) -> UInt32 { turns[place] }
+    package func session(inTurn place: Int) -> UInt32 { turns[place].session }
 
-    /// Takes a session's job for one slice; ``endSlice(_:_:_:)`` puts it back.
-    package mutating func takeJob(of session: UInt32) -> RetainedJob {
-        guard let job = jobs.removeValue(forKey: session) else {
-            preconditionFailure("session \(session) waits for retained messages without a job")
-        }
-        return job
+    /// Takes the job at a place of the order for one slice; ``endSlice(_:_:_:)`` puts it back. `nil` when
+    /// it has ended or stalled since, or has a later place.
+    package mutating func takeJob(inTurn place: Int) -> RetainedJob? {
+        let (session, number) = turns[place]
+        guard let job = jobs[session], !job.isStalled, job.place == number else { return nil }
+        return jobs.removeValue(forKey: session)
+    }
+
+    /// Has ``beginTurn()`` return the sessions with jobs.
+    package mutating func letGoOn() { mayGoOn = Array(jobs.keys) }
+
+    /// Begins a turn: frees some of what ended jobs have left, and returns some of the sessions whose
+    /// jobs may go on, for the caller to resume.
+    package mutating func beginTurn() -> [UInt32] {
+        requests.freeSome(Self.changesPerTurn)
+        let some = Array(mayGoOn.suffix(Self.changesPerTurn))
+        mayGoOn.removeLast(some.count)
+        return some
     }
 
     package mutating func endSlice(_ session: UInt32, _ job: consuming RetainedJob, _ slice: Slice)
     {
         switch slice {
         case .finished: return
-        case .paused: turns.append(session)
+        case .paused: queue(session, &job)
         case .stalled: job.isStalled = true
         }
         jobs[session] = job

@@ -23,8 +23,7 @@ package struct Subscriptions: ~Copyable {
     private let addressOnly: any Sendable = ()
     private var trie: SubscriptionTrie
     private var shared: SharedSubscriptions
-    /// The members that the last message was given to.
-    private var choices = GrowableBuffer<SharedSubscriptions.Choice>()
+    private var choices = GroupChoices()
     private var unfinished = UnfinishedChanges()
 
     package init(hash: KeyedHash, pool: BytePool) {
@@ -156,18 +155,18 @@ package struct Subscriptions: ~Copyable {
 
     // MARK: Matching
 
-    /// Members and rights that were asked since ``takeWork()``, and steps of ``UnfinishedChanges``.
+    /// Rights that were asked since ``takeWork()``, and steps of ``UnfinishedChanges``.
     private var asked = 0
 
     /// True when matching, choosing or removing has cost something since ``takeWork()``.
     @inline(__always)
-    package var hasWork: Bool { trie.hasWork || asked != 0 }
+    package var hasWork: Bool { trie.hasWork || asked != 0 || choices.steps != 0 }
 
     /// The steps of matching, choosing and removing since the last call, for ``WorkBudget``.
     @inline(never)
     package mutating func takeWork() -> Int {
         defer { asked = 0 }
-        return asked + trie.takeWork() + shared.takeWork()
+        return asked + choices.takeSteps() + trie.takeWork() + shared.takeWork()
     }
 
     /// The groups with a filter that matches the topic of the last match; valid until the next change
@@ -176,7 +175,8 @@ package struct Subscriptions: ~Copyable {
         start: nil, count: 0)
 
     /// Every session with a matching plain filter, each once; valid until the next call. ``groups``
-    /// are matched too. `nil` when either takes more than `most` steps, see ``matchSlice(_:steps:)``.
+    /// are matched too. `nil` when either takes more than `most` steps, or when with such a bound so many
+    /// groups match that their members are chosen in slices: see ``matchSlice(_:steps:)``.
     @inline(__always)
     package mutating func match(
         _ topic: UnsafeRawBufferPointer, most: Int
@@ -185,10 +185,13 @@ package struct Subscriptions: ~Copyable {
         return trie.match(topic, most: most)
     }
 
+    /// Groups whose members are chosen at once.
+    private static var mostGroups: Int { 128 }
+
     private mutating func matchGroups(_ topic: UnsafeRawBufferPointer, most: Int) -> Bool {
         guard let found = shared.match(topic, most: most) else { return false }
         groups = found
-        return true
+        return most == .max || found.count <= Self.mostGroups
     }
 
     /// As ``match(_:most:)``, without sessions for which `isPermitted` is false, and `nil` when it answers
@@ -237,13 +240,21 @@ package struct Subscriptions: ~Copyable {
 
     /// Drops what ``matchSlice(_:steps:)`` has found.
     package mutating func endSlices() {
+        choices.endUnfinished(shared)
         trie.endSlices()
         shared.endSlices()
     }
 
     /// Drops cached results, because the access rules, or those of one session, have changed.
-    package mutating func forgetPermissions() { trie.invalidate() }
-    package mutating func forgetPermissions(of session: UInt32) { trie.invalidate(session) }
+    package mutating func forgetPermissions() {
+        trie.invalidate()
+        choices.restart()
+    }
+
+    package mutating func forgetPermissions(of session: UInt32) {
+        trie.invalidate(session)
+        choices.noteRights(of: session)
+    }
 
     // MARK: Groups
 
@@ -279,7 +290,7 @@ package struct Subscriptions: ~Copyable {
     ) -> SharedSubscriptions.Decision {
         if hasUnfinished { shared.settle(group, most: Self.mostSettled, isConnected) }
         return shared.choose(
-            of: group, qos: qos, asked: &asked, mayReceive: mayReceive
+            of: group, qos: qos, asked: &choices.steps, mayReceive: mayReceive
         ) { unfinished.contains($0.session) ? .keepsNone : readiness($0) }
     }
 
@@ -289,13 +300,44 @@ package struct Subscriptions: ~Copyable {
     }
 
     /// Begins the choice of members for a message; ``give(_:)`` notes the one of each of ``groups``.
-    package mutating func beginChoices() {
-        choices.removeAll()
-        asked += 1
-    }
+    package mutating func beginChoices() { choices.begin() }
 
-    package mutating func give(_ choice: SharedSubscriptions.Choice) { choices.append(choice) }
+    package mutating func give(_ choice: SharedSubscriptions.Choice) { choices.give(choice) }
 
     /// Valid until the next ``beginChoices()``.
-    package var members: UnsafeBufferPointer<SharedSubscriptions.Choice> { choices.contents }
+    package var members: UnsafeBufferPointer<SharedSubscriptions.Choice> { choices.members }
+
+    // MARK: Choices ahead of the delivery
+
+    /// Goes on with the choice of members for a message whose match in slices is complete. Returns the
+    /// next group; ``keepAhead(_:of:)`` keeps what is chosen for it. `nil` when none is left.
+    package mutating func nextGroupAhead(
+        _ topic: UnsafeRawBufferPointer, _ qos: QoS
+    ) -> UInt32? {
+        choices.beginAhead(topic, qos)
+        return choices.nextGroup(shared)
+    }
+
+    package mutating func keepAhead(_ choice: SharedSubscriptions.Decision, of group: UInt32) {
+        choices.keep(choice, of: group, shared)
+    }
+
+    /// Members that were asked since ``takeWork()``.
+    package var choiceSteps: Int { choices.steps }
+
+    /// True when members were chosen ahead for such a message; ``endAhead()`` has to follow.
+    package func isAhead(_ topic: UnsafeRawBufferPointer, _ qos: QoS) -> Bool {
+        choices.isAhead(topic, qos)
+    }
+
+    /// What was chosen for a group ahead, if it still holds.
+    package func aheadChoice(
+        of group: UInt32, isConnected: (UInt32) -> Bool
+    ) -> SharedSubscriptions.Decision? {
+        choices.aheadChoice(of: group, shared, isConnected: isConnected) {
+            unfinished.contains($0)
+        }
+    }
+
+    package mutating func endAhead() { choices.endAhead() }
 }

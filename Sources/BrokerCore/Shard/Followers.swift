@@ -113,6 +113,8 @@ package protocol Followers: AnyObject {
     func take(_ shard: inout Shard, _ slice: QueueSlice, tag: UInt64)
     /// True while a match in slices that ``MatchPublisher/features`` made has to go on.
     var awaitsMatch: Bool { get }
+    /// As ``awaitsMatch``, for ``MatchPublisher/question``.
+    var awaitsReceivers: Bool { get }
 
     // MARK: The whole
 

@@ -47,7 +47,7 @@ extension Shard {
             context.isWithinLevels(will.topic)
         else { return true }
         context.budget.beginShare()
-        return isMatched(will.topic, for: .connection(ending.handle))
+        return isMatched(will.topic, qos: will.qos, for: .connection(ending.handle))
     }
 
     /// DISCONNECT deletes the will [MQTT-3.14.4-3]; any other end publishes it [MQTT-3.1.2-8]. A client

@@ -62,6 +62,6 @@ extension Shard {
     /// Resumes waiting clients in the order of waiting, because the store accepts messages again.
     private mutating func resumeStoreWaiters() {
         for handle in connections.takeStoreWaiters() { resumeIfPossible(handle) }
-        for session in walks.sessions { resumeRetained(session) }
+        walks.letGoOn()
     }
 }

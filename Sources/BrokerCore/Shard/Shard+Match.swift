@@ -4,8 +4,9 @@ import Structures
 
 /// Finds a message's receivers.
 ///
-/// A match that takes many steps is made in slices, one topic at a time: its publisher waits, and so
-/// do others that have such a match to make. Any other match is made at once.
+/// A match that takes many steps is made in slices, one topic at a time, and with it the choice of
+/// members of very many shared groups: its publisher waits, and so do others that have such a match to
+/// make. Any other match is made at once.
 extension Shard {
     /// Sessions that subscribe to a topic and may read it, each once; valid until the next call.
     /// Groups with a matching filter are found too. However many steps it takes, it is not divided.
@@ -51,25 +52,26 @@ extension Shard {
 
     // MARK: Slices
 
-    /// The receivers of a client's message; `nil` when they are not all found in this turn. Then the
-    /// connection waits for a later turn, and offers the packet again.
+    /// The receivers of a client's message; `nil` when they are not all found in this turn, or the
+    /// members of very many groups not all chosen. Then the connection waits for a later turn, and offers
+    /// the packet again.
     @inline(__always)
     package mutating func receivers(
-        of topic: UnsafeRawBufferPointer, from publisher: Handle
+        of topic: UnsafeRawBufferPointer, qos: QoS, from publisher: Handle
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
         if let matches = receivers(of: topic, most: WorkBudget.mostMatchSteps) { return matches }
-        return matchSlice(topic, from: publisher)
+        return matchSlice(topic, qos, from: publisher)
     }
 
     @inline(never)
     private mutating func matchSlice(
-        _ topic: UnsafeRawBufferPointer, from client: Handle
+        _ topic: UnsafeRawBufferPointer, _ qos: QoS, from client: Handle
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
         let publisher = MatchPublisher.connection(client)
         // What has just been read begins no match in slices while others wait in line.
         guard
             matchPublisher == publisher || turn.isContinuing || connections.turnWaiterCount == 0,
-            matchSlice(topic, for: publisher)
+            matchSlice(topic, qos, for: publisher)
         else {
             connections.awaitTurn(client)
             return nil
@@ -79,18 +81,19 @@ extension Shard {
     }
 
     /// True when the receivers of a topic are found, which may take slices of several turns. Then
-    /// ``receivers(of:isCounted:)`` costs little; ``endMatch(of:)`` has to follow.
+    /// ``receivers(of:isCounted:)`` costs little; ``endMatch(of:)`` has to follow. Without a QoS it is a
+    /// question, which chooses no members of groups.
     package mutating func isMatched(
-        _ topic: UnsafeRawBufferPointer, for publisher: MatchPublisher
+        _ topic: UnsafeRawBufferPointer, qos: QoS?, for publisher: MatchPublisher
     ) -> Bool {
         receivers(of: topic, most: WorkBudget.mostMatchSteps, isCounted: false) != nil
-            || matchSlice(topic, for: publisher)
+            || matchSlice(topic, qos, for: publisher)
     }
 
     /// Goes on with a match for the share of the turn; true when it is complete. False also while
     /// another publisher has one under way, and waits for a turn to go on with it.
     private mutating func matchSlice(
-        _ topic: UnsafeRawBufferPointer, for publisher: MatchPublisher
+        _ topic: UnsafeRawBufferPointer, _ qos: QoS?, for publisher: MatchPublisher
     ) -> Bool {
         // Steps of the attempt to make it at once.
         chargeMatch()
@@ -99,12 +102,18 @@ extension Shard {
         let steps = context.budget.matchSteps
         let isComplete =
             rights.areRestricted
-            ? permittedSlice(topic, steps: steps) : subscriptions.matchSlice(topic, steps: steps)
+            ? permittedSlice(topic, steps: steps, isReported: qos != nil)
+            : subscriptions.matchSlice(topic, steps: steps)
         chargeMatch()
-        return isComplete
+        guard isComplete, let qos, subscriptions.hasShared else { return isComplete }
+        let areChosen = chooseSlice(topic, qos: qos, steps: context.budget.matchSteps)
+        chargeMatch()
+        return areChosen
     }
 
-    private mutating func permittedSlice(_ topic: UnsafeRawBufferPointer, steps: Int) -> Bool {
+    private mutating func permittedSlice(
+        _ topic: UnsafeRawBufferPointer, steps: Int, isReported: Bool
+    ) -> Bool {
         subscriptions.matchSlice(topic, steps: steps) { session, steps in
             let before = rights.steps
             defer {
@@ -114,8 +123,10 @@ extension Shard {
                 let verdict = rights.decideInSlice(topic, for: sessions[session]),
                 !verdict.isAllowed
             else { return true }
-            rights.report(
-                .withheld, sessions[session], topic, line: verdict.line, &context.notices)
+            if isReported {
+                rights.report(
+                    .withheld, sessions[session], topic, line: verdict.line, &context.notices)
+            }
             return false
         }
     }
@@ -129,6 +140,7 @@ extension Shard {
         switch matchPublisher {
         case nil: false
         case .features: followers.awaitsMatch
+        case .question: followers.awaitsReceivers
         case .connection(let handle):
             connections.isCurrent(handle)
                 && (connections[handle].intake.awaitsTurn
@@ -152,4 +164,6 @@ package enum MatchPublisher: Equatable, BitwiseCopyable {
     case connection(Handle)
     /// A feature, for a message of its own.
     case features
+    /// An operator who asks for the receivers of a topic.
+    case question
 }

@@ -168,7 +168,7 @@ extension Shard {
         switch publish.delivery {
         case .atMostOnce:
             guard !isReserved, mayPublish(handle, topic) else { return }
-            guard let matches = receivers(of: topic, from: handle) else {
+            guard let matches = receivers(of: topic, qos: publish.delivery.qos, from: handle) else {
                 withdraw(publish, session)
                 return
             }
@@ -184,7 +184,8 @@ extension Shard {
             guard isReserved || mayPublish(handle, topic) else { return }
             var needsCommit = false
             if !isReserved {
-                guard let matches = receivers(of: topic, from: handle) else {
+                guard let matches = receivers(of: topic, qos: publish.delivery.qos, from: handle)
+                else {
                     withdraw(publish, session)
                     return
                 }
@@ -207,7 +208,7 @@ extension Shard {
             guard isReserved || mayPublish(handle, topic) else { return }
             var matches: UnsafeBufferPointer<SubscriptionTrie.Match>?
             if !isReserved {
-                matches = receivers(of: topic, from: handle)
+                matches = receivers(of: topic, qos: publish.delivery.qos, from: handle)
                 guard matches != nil else {
                     withdraw(publish, session)
                     return

@@ -80,13 +80,15 @@ extension Shard {
     /// Sends one slice of retained messages to new subscriptions.
     package mutating func runRetainedWalks() {
         guard walks.hasWork else { return }
+        for session in walks.beginTurn() { resumeRetained(session) }
         var steps = RetainedWalks.stepsPerTurn
         var served = 0
         let waiting = walks.turnCount
         while served < waiting, steps > 0 {
             let session = walks.session(inTurn: served)
+            let taken = walks.takeJob(inTurn: served)
             served += 1
-            var job = walks.takeJob(of: session)
+            guard var job = taken else { continue }
             let slice = run(&job, session, &steps)
             walks.endSlice(session, job, slice)
         }
@@ -100,7 +102,7 @@ extension Shard {
         while true {
             guard canTakeRetained(session) else { return .stalled }
             guard var walk = job.takeWalk() else {
-                guard let (filter, qos) = job.nextRequest() else { return .finished }
+                guard let (filter, qos) = walks.nextRequest(of: &job) else { return .finished }
                 steps -= RetainedWalks.stepsPerRequest
                 job.putBack(
                     RetainedJob.Walk(filter: filter, cursor: retained.cursor(filter), qos: qos))

@@ -29,7 +29,7 @@ public struct Shard: ~Copyable {
     package var subscriptions: Subscriptions
     package var handOvers = HandOvers()
     package var retained: RetainedStore
-    package var walks = RetainedWalks()
+    package var walks: RetainedWalks
     package var rights: Rights
     package var rechecks = QueueRechecks()
     package var bans: Bans
@@ -79,6 +79,7 @@ public struct Shard: ~Copyable {
         expiries = Expiries(wallClockMs: wallClockMs, pool: context.pool)
         subscriptions = Subscriptions(hash: hash, pool: context.pool)
         retained = RetainedStore(hash: hash, pool: context.pool)
+        walks = RetainedWalks(hash: hash, pool: context.pool)
         self.followers = followers
         agenda = followers.agenda
         readPrefix = Self.firstBytes(of: followers.readPrefix)

@@ -28,11 +28,15 @@ struct AdminRequests {
     private var listings: [ClientListing] = []
     /// Lists of retained messages in progress; they too are made one at a time.
     private var retainedListings: [RetainedListing] = []
+    /// Questions for the receivers of topics, which are answered in their order.
+    private var receiversListings: [ReceiversListing] = []
     /// The last number given in each channel.
     private var sequences: [[UInt8]: UInt64] = [:]
 
     /// True when a list continues without any event.
-    var hasWork: Bool { !listings.isEmpty || !retainedListings.isEmpty }
+    var hasWork: Bool { !listings.isEmpty || !retainedListings.isEmpty || awaitsReceivers }
+    /// True while a question for receivers is not answered.
+    var awaitsReceivers: Bool { !receiversListings.isEmpty }
 
     // MARK: Commits
 
@@ -108,6 +112,13 @@ struct AdminRequests {
 
     mutating func putBack(_ listing: RetainedListing) { retainedListings.insert(listing, at: 0) }
 
+    mutating func add(_ listing: ReceiversListing) { receiversListings.append(listing) }
+
+    /// The first question for receivers; ``removeReceiversListing()`` follows when it is answered.
+    var firstReceiversListing: ReceiversListing? { receiversListings.first }
+
+    mutating func removeReceiversListing() { receiversListings.removeFirst() }
+
     // MARK: The end
 
     /// Answers every waiting request with an error, because the shard stops.
@@ -118,6 +129,7 @@ struct AdminRequests {
         questions.removeAll()
         for listing in takeAll(&listings) { listing.reply(.failure(.stopping)) }
         for var listing in takeAll(&retainedListings) { listing.abandon(pool: pool) }
+        for listing in takeAll(&receiversListings) { listing.reply(.failure(.stopping)) }
     }
 }
 

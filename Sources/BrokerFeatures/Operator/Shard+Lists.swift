@@ -15,8 +15,8 @@ extension Shard {
     /// Steps of one page of subscriptions: a session, or an eighth of a filter.
     private static var subscriptionSteps: Int { 8_192 }
     private static var stepsPerFilter: Int { 8 }
-    /// Steps of a search for the receivers of a topic.
-    private static var mostMatchSteps: Int { 32_768 }
+    /// Units of naming a receiver of a topic.
+    private static var unitsPerReceiver: Int { 64 }
 
     // MARK: Clients
 
@@ -60,6 +60,7 @@ extension Shard {
             finish(&listing, address, peer)
         }
         continueRetainedListings()
+        continueReceivers()
     }
 
     private func finish(
@@ -179,40 +180,73 @@ extension Shard {
             qos: Int(qos.rawValue))
     }
 
-    /// The clients that a message on a topic would reach now, the first `limit`; `nil` when so many
-    /// filters match that the search would hold up clients.
-    public mutating func topicReceivers(
-        of topic: String, qos: QoS, limit: Int
-    ) -> TopicReceivers? {
-        Array(topic.utf8).withUnsafeBytes { bytes in
-            guard let matches = receivers(of: bytes, most: Self.mostMatchSteps, isCounted: false)
-            else { return nil }
-            var answer = TopicReceivers(
-                topic: topic, matched: matches.count, receivers: [], groups: [])
-            for match in matches.prefix(limit) {
-                answer.receivers.append(receiver(match.session, min(qos, match.qos)))
+    // MARK: Receivers
+
+    /// Asks whom a message on a topic would reach now; of receivers and groups the first `limit` are
+    /// named. ``continueListings(address:peer:)`` calls `reply` with them, or with an error when the shard
+    /// stops.
+    public mutating func listReceivers(
+        of topic: String, qos: QoS, limit: Int, reply: @escaping Reply<TopicReceivers>
+    ) {
+        features.requests.add(
+            ReceiversListing(topic: Array(topic.utf8), qos: qos, limit: limit, reply: reply))
+    }
+
+    /// Answers questions for receivers, for the share of the turn.
+    private mutating func continueReceivers() {
+        guard features.requests.awaitsReceivers else { return }
+        context.budget.beginGroups()
+        while !context.budget.isShareSpent, let listing = features.requests.firstReceiversListing {
+            let answer: TopicReceivers? = listing.topic.withUnsafeBytes { topic in
+                isMatched(topic, qos: nil, for: .question) ? receivers(topic, listing) : nil
             }
-            guard subscriptions.hasShared else { return answer }
-            var left = limit
-            let bound = rights.steps + 4 * WorkBudget.mostRuleSteps
-            for match in subscriptions.groups.prefix(limit) {
-                let filter = Self.text(subscriptions.filter(of: match.session).array)
-                answer.groups.append(filter)
-                var group = TopicCandidates(
-                    filter: filter, members: subscriptions.memberCount(of: match.session),
-                    candidates: [])
-                let members = subscriptions.members(of: match.session, most: left)
-                left -= members.count
-                // A member behind many costly questions is not listed, but counted.
-                for member in members
-                where sessions[member.session].isUsed && rights.steps <= bound
-                    && rights.mayReceive(bytes, sessions[member.session])
-                {
-                    group.candidates.append(receiver(member.session, min(qos, member.qos)))
-                }
-                answer.candidates.append(group)
+            guard let answer else { return }
+            features.requests.removeReceiversListing()
+            listing.reply(.success(answer))
+            let candidates = answer.candidates.reduce(0) { $0 + $1.candidates.count }
+            let named = answer.receivers.count + answer.groups.count + candidates
+            context.budget.spend(Self.unitsPerReceiver * (1 + named))
+            endMatch(of: .question)
+        }
+    }
+
+    private mutating func receivers(
+        _ topic: UnsafeRawBufferPointer, _ listing: ReceiversListing
+    ) -> TopicReceivers {
+        let matches = receivers(of: topic, isCounted: false)
+        var answer = TopicReceivers(
+            topic: String(decoding: topic, as: UTF8.self), matched: matches.count, receivers: [],
+            groups: [])
+        for match in matches.prefix(listing.limit) {
+            answer.receivers.append(receiver(match.session, min(listing.qos, match.qos)))
+        }
+        if subscriptions.hasShared { addGroups(topic, listing, to: &answer) }
+        return answer
+    }
+
+    /// Names the groups, and the members that may get the message of each.
+    private mutating func addGroups(
+        _ topic: UnsafeRawBufferPointer, _ listing: ReceiversListing,
+        to answer: inout TopicReceivers
+    ) {
+        var left = listing.limit
+        let bound = rights.steps + 4 * WorkBudget.mostRuleSteps
+        for match in subscriptions.groups.prefix(listing.limit) {
+            let filter = Self.text(subscriptions.filter(of: match.session).array)
+            answer.groups.append(filter)
+            var group = TopicCandidates(
+                filter: filter, members: subscriptions.memberCount(of: match.session),
+                candidates: [])
+            let members = subscriptions.members(of: match.session, most: left)
+            left -= members.count
+            // A member behind many costly questions is not listed, but counted.
+            for member in members
+            where sessions[member.session].isUsed && rights.steps <= bound
+                && rights.mayReceive(topic, sessions[member.session])
+            {
+                group.candidates.append(receiver(member.session, min(listing.qos, member.qos)))
             }
-            return answer
+            answer.candidates.append(group)
         }
     }
 

@@ -42,7 +42,9 @@ extension Shard {
                 }
                 isMatched =
                     publication.isKept
-                    || publication.topic.withUnsafeBytes { self.isMatched($0, for: .features) }
+                    || publication.topic.withUnsafeBytes {
+                        self.isMatched($0, qos: publication.qos, for: .features)
+                    }
                 guard isMatched else { break }
                 let (outcome, isStored) = accept(publication)
                 group.outcomes.append(outcome)

@@ -20,6 +20,17 @@ ssize_t hermes_send_vector(int descriptor, void *segments, size_t count);
 /// malloc_trim: gives free heap memory of the C library back to the system; may take milliseconds.
 void hermes_trim_heap(void);
 
+/// Memory of its own for `bytes` bytes, a whole number of pages; NULL when the kernel has none. A page
+/// takes memory once it is written to.
+void *hermes_map(size_t bytes);
+
+/// Makes such memory larger, at another place if need be, without copying it. NULL when the kernel has
+/// no memory; the old one then stays as it is.
+void *hermes_remap(void *memory, size_t bytes, size_t larger);
+
+/// Gives such memory back to the system at once.
+void hermes_unmap(void *memory, size_t bytes);
+
 /// Names the calling thread; the name has at most 15 bytes.
 void hermes_name_thread(const char *name);
 

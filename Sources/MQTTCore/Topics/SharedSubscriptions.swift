@@ -14,44 +14,12 @@ public struct SharedSubscriptions: ~Copyable {
     /// the compiler would copy the whole struct before each call that it does not inline.
     private let addressOnly: any Sendable = ()
 
-    struct Group: BitwiseCopyable {
-        /// The whole text of the subscription, `$share/` included.
-        var text: CompactBytes
-        /// Rings of connected and of offline members; the first one's turn is next.
-        var online = IntrusiveList<InRing>()
-        var offline = IntrusiveList<InRing>()
-        var members: UInt32 = 0
-        /// The group's filter in the trie of all groups.
-        var filter = SubscriptionTrie.List()
-
-        subscript(isOnline isOnline: Bool) -> IntrusiveList<InRing> {
-            get { isOnline ? online : offline }
-            set { if isOnline { online = newValue } else { offline = newValue } }
-        }
-    }
-
-    struct Member: BitwiseCopyable {
-        var session: UInt32
-        var group: UInt32
-        var inRing = ListLinks()
-        var inSession = ListLinks()
-        var qos: QoS
-        var isOnline: Bool
-    }
-
     /// The memberships of one session.
     public struct List: BitwiseCopyable {
         fileprivate var members = IntrusiveList<InSession>()
         public fileprivate(set) var count: UInt32 = 0
 
         public init() {}
-    }
-
-    enum InRing: ListField {
-        static subscript(member: UnsafeMutablePointer<Member>) -> ListLinks {
-            get { member.pointee.inRing }
-            set { member.pointee.inRing = newValue }
-        }
     }
 
     fileprivate enum InSession: ListField {
@@ -66,6 +34,8 @@ public struct SharedSubscriptions: ~Copyable {
         public var session: UInt32
         public var group: UInt32
         public var qos: QoS
+        /// Its index, until it leaves the group.
+        public var member: UInt32
     }
 
     private var groups = Slab<Group>()
@@ -75,6 +45,7 @@ public struct SharedSubscriptions: ~Copyable {
     private(set) var sessionIndex: SessionIndex
     /// The filters of all groups. A group takes the place of a session in this trie.
     private var trie: SubscriptionTrie
+    private var lastVersion: UInt32 = 0
     private let hash: KeyedHash
     private let pool: BytePool
 
@@ -108,6 +79,7 @@ public struct SharedSubscriptions: ~Copyable {
         list.members.prepend(member, in: members)
         list.count += 1
         groups[group].members += 1
+        noteChange(of: group)
         if list.count > SessionIndex.mostWalked + 1 {
             sessionIndex.insert(session, group, member)
         } else if list.count > SessionIndex.mostWalked {
@@ -196,6 +168,12 @@ public struct SharedSubscriptions: ~Copyable {
         groups[group][isOnline: !isOnline].remove(member, in: members)
         members[member].isOnline = isOnline
         groups[group][isOnline: isOnline].append(member, in: members)
+        noteChange(of: group)
+    }
+
+    private mutating func noteChange(of group: UInt32) {
+        lastVersion &+= 1
+        groups[group].version = lastVersion
     }
 
     private mutating func run(_ start: PresenceMoves.Move, _ steps: inout Int) {
@@ -252,6 +230,12 @@ public struct SharedSubscriptions: ~Copyable {
 
     public mutating func endSlices() { trie.endSlices() }
 
+    /// The number of places for ``slicedGroup(at:)``; it only rises while the match lasts.
+    public var slicedCount: Int { trie.sliced.count }
+
+    /// A group that the match in slices has found; `nil` at the place of one that matches no more.
+    public func slicedGroup(at place: Int) -> UInt32? { trie.sliced.session(at: place) }
+
     /// The steps of matching since the last call; see ``SubscriptionTrie/takeWork()``.
     public mutating func takeWork() -> Int { trie.takeWork() }
 
@@ -271,8 +255,19 @@ public struct SharedSubscriptions: ~Copyable {
     public subscript(member: UInt32) -> Choice {
         Choice(
             session: members[member].session, group: members[member].group,
-            qos: members[member].qos)
+            qos: members[member].qos, member: member)
     }
+
+    /// True while the member with this index is one of the group.
+    public func contains(member: UInt32, in group: UInt32) -> Bool {
+        members[member].group == group
+    }
+
+    /// True while a member stands in the ring of connected ones.
+    public func isOnline(_ member: UInt32) -> Bool { members[member].isOnline }
+
+    /// A number that changes when a member comes to the group, or goes online or offline.
+    public func version(of group: UInt32) -> UInt32 { groups[group].version }
 
     /// Gives the turn to the member behind this one, which has got the message.
     public mutating func passTurn(_ member: UInt32) {
@@ -338,6 +333,7 @@ public struct SharedSubscriptions: ~Copyable {
     private mutating func remove(_ member: UInt32) {
         let group = members[member].group
         groups[group][isOnline: members[member].isOnline].remove(member, in: members)
+        members[member].group = noIndex
         members.remove(member)
         groups[group].members -= 1
         guard groups[group].members == 0 else { return }

@@ -261,6 +261,14 @@ struct SlicedMatch: ~Copyable {
 
     // MARK: Result
 
+    /// The number of sessions that were ever found.
+    var count: Int { found.count }
+
+    /// The session that was found at a place; `nil` for one that matches no more.
+    func session(at place: Int) -> UInt32? {
+        found[place].isFound ? found[place].session : nil
+    }
+
     /// Writes the matches of a complete walk, in place of the buffer's content, without sessions that
     /// may not have the message; returns the number of those.
     @discardableResult

@@ -16,11 +16,15 @@ final class RemovalSlices {
     private let database: Database
     private let rows: SQLiteStatement
     private let setProgress: SQLiteStatement
+    private let retainedBytes: SQLiteStatement
     private let ranges: [SegmentChanges.PositionRange]
+    /// Topics whose retained messages are replaced or removed.
+    private let topics: [[UInt8]]
     private let lastSegment: UInt64
     private var index = 0
     /// The first position of the current range that is not deleted yet.
     private var next: UInt64 = 0
+    private var nextTopic = 0
 
     /// Slices for all rows that these segments end, which the database does not have yet.
     init(of segments: [SegmentChanges], in database: Database) throws(StoreFailure) {
@@ -32,6 +36,11 @@ final class RemovalSlices {
             """, "read")
         setProgress = try database.connection.prepare(
             "INSERT OR REPLACE INTO meta VALUES ('removed_ahead', ?1)", "write")
+        retainedBytes = try database.connection.prepare(
+            """
+            SELECT length(payload) FROM retained JOIN messages ON number = message
+            WHERE retained.topic = ?1
+            """, "read")
         var ranges: [SegmentChanges.PositionRange] = []
         for segment in segments {
             ranges += segment.removedSessions.map {
@@ -40,29 +49,47 @@ final class RemovalSlices {
             ranges += segment.finished
         }
         self.ranges = ranges
+        topics = segments.flatMap { $0.retained.map(\.topic) }
         lastSegment = segments.last?.segment ?? 0
         next = ranges.first?.first ?? 0
     }
 
     /// Deletes the next rows, in a transaction of its own; false when there were none left.
     func run() throws(StoreFailure) -> Bool {
-        guard index < ranges.count else { return false }
+        guard index < ranges.count || nextTopic < topics.count else { return false }
         var transaction = try SegmentTransaction(
             SegmentChanges(segment: lastSegment), in: database)
-        let (formerIndex, formerNext) = (index, next)
+        let (formerIndex, formerNext, formerTopic) = (index, next, nextTopic)
         do throws(StoreFailure) {
             try database.connection.transaction { () throws(StoreFailure) in
                 try setProgress.run(max(lastSegment, database.removedAhead))
                 var left = Self.sliceBytes
                 while left > 0, index < ranges.count { left -= try remove(left, &transaction) }
+                while left > 0, nextTopic < topics.count {
+                    left -= try removeRetained(&transaction)
+                }
                 try transaction.settleReferences()
             }
         } catch {
-            (index, next) = (formerIndex, formerNext)
+            (index, next, nextTopic) = (formerIndex, formerNext, formerTopic)
             throw error
         }
         database.removedAhead = max(lastSegment, database.removedAhead)
         return true
+    }
+
+    /// Deletes the retained message of the next topic, which the journal replaces or removes; returns
+    /// about how many bytes that adds to the log.
+    private func removeRetained(
+        _ transaction: inout SegmentTransaction
+    ) throws(StoreFailure) -> Int {
+        let topic = topics[nextTopic]
+        nextTopic += 1
+        guard let payload = try retainedBytes.firstNumber(topic),
+            let message = try database.writer.deleteRetained.firstNumber(topic)
+        else { return 0 }
+        transaction.droppedReferences.append(message)
+        return StoredBounds.bytes(Int64(payload)) + topic.count + 2 * DatabaseFormat.pageBytes
     }
 
     /// Deletes rows of the current range; returns about how many bytes that adds to the log.

@@ -53,6 +53,34 @@ struct DatabaseUpkeepTests {
         #expect(try database.checkpoint().isComplete)
     }
 
+    @Test("large retained messages are removed in slices, each with a little room in the log")
+    func retainedRemovals() throws {
+        let topics = (0..<24).map { "t/\($0)" }
+        var segment = SegmentBuilder(1)
+        for (number, topic) in topics.enumerated() {
+            segment.message(
+                UInt64(number + 1), topic: Array(topic.utf8),
+                payload: [UInt8](repeating: 7, count: 400_000), retain: true)
+            segment.retained(topic, message: UInt64(number + 1))
+        }
+        try segment.apply(to: database)
+        try database.checkpoint(cuts: true)
+        var removal = SegmentBuilder(2)
+        for topic in topics.dropFirst() + ["unknown"] { removal.retained(topic, message: nil) }
+        let slices = try RemovalSlices(of: [removal.changes], in: database)
+        var count = 0
+        while try slices.run() {
+            count += 1
+            #expect(try database.sizes().writeAheadLog < 4_000_000)
+            try database.checkpoint(cuts: true)
+        }
+        #expect((4...8).contains(count), "\(count) slices")
+        #expect(try database.connection.number("SELECT count(*) FROM messages", "read") == 1)
+        try removal.apply(to: database)
+        #expect(try database.connection.number("SELECT count(*) FROM retained", "read") == 1)
+        #expect(try DatabaseCheck(directory: folder.path).run() == [])
+    }
+
     @Test("a large log is cut once it is in the file")
     func largeLog() throws {
         try fill(1, messages: 9_000)

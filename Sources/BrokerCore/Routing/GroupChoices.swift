@@ -1,0 +1,150 @@
+import MQTTCodec
+import MQTTCore
+import Structures
+
+/// The members of shared groups that get a message.
+///
+/// Very many groups have their members chosen in slices, ahead of the delivery, while subscriptions,
+/// connections and rights change. What was chosen ahead is looked at once more at the delivery, which
+/// takes a few comparisons: a member that has left, gone offline or got other rights is replaced then.
+struct GroupChoices: ~Copyable {
+    /// What was chosen for a group ahead of the delivery.
+    struct Ahead: BitwiseCopyable {
+        /// The choice is valid while this is ``stamp``.
+        var stamp: UInt32 = 0
+        var member: UInt32 = noIndex
+        /// The group's ``SharedSubscriptions/version(of:)`` when no member was found.
+        var version: UInt32 = 0
+        var isOnline = false
+        var choice = SharedSubscriptions.Decision.offline
+    }
+
+    /// With more sessions of other rights than these, what was chosen ahead is dropped.
+    private static var mostChanged: Int { 4_096 }
+
+    /// The members that the last message was given to.
+    private var given = GrowableBuffer<SharedSubscriptions.Choice>()
+    /// By group.
+    private var ahead = GrowableBuffer<Ahead>()
+    private var stamp: UInt32 = 0
+    /// The message that members are chosen ahead for: its topic and QoS.
+    private var topic = GrowableBuffer<UInt8>()
+    private var qos = QoS.atMostOnce
+    private var isActive = false
+    /// The place of the next group among those that match.
+    private var next = 0
+    /// Sessions whose rights have changed since.
+    private var changed: Set<UInt32> = []
+    /// Members that were asked since ``takeSteps()``.
+    var steps = 0
+
+    mutating func takeSteps() -> Int {
+        defer { steps = 0 }
+        return steps
+    }
+
+    // MARK: The members of one message
+
+    /// Valid until the next ``begin()``.
+    var members: UnsafeBufferPointer<SharedSubscriptions.Choice> { given.contents }
+
+    mutating func begin() {
+        given.removeAll()
+        steps += 1
+    }
+
+    mutating func give(_ choice: SharedSubscriptions.Choice) { given.append(choice) }
+
+    // MARK: Ahead of the delivery
+
+    /// True when members are chosen ahead for such a message.
+    func isAhead(_ name: UnsafeRawBufferPointer, _ qos: QoS) -> Bool {
+        isActive && self.qos == qos
+            && UnsafeRawBufferPointer(topic.contents).elementsAreEqual(to: name)
+    }
+
+    /// Begins to choose members ahead, unless that is under way.
+    mutating func beginAhead(_ name: UnsafeRawBufferPointer, _ qos: QoS) {
+        guard !isAhead(name, qos) else { return }
+        isActive = true
+        self.qos = qos
+        topic.removeAll()
+        for byte in name { topic.append(byte) }
+        restart()
+    }
+
+    /// Chooses all of them anew, because rights have changed.
+    mutating func restart() {
+        guard isActive else { return }
+        next = 0
+        changed.removeAll()
+        stamp &+= 1
+        if stamp == 0 {
+            // After 2^32 messages the stamps repeat, so the old choices must go.
+            ahead.removeAll()
+            stamp = 1
+        }
+    }
+
+    mutating func endAhead() {
+        isActive = false
+        changed.removeAll()
+    }
+
+    /// Drops what was chosen ahead while groups are left, because its publisher has gone.
+    mutating func endUnfinished(_ shared: borrowing SharedSubscriptions) {
+        if isActive, next < shared.slicedCount { endAhead() }
+    }
+
+    /// Notes that a session has got other rights.
+    mutating func noteRights(of session: UInt32) {
+        guard isActive else { return }
+        changed.insert(session)
+        if changed.count > Self.mostChanged { endAhead() }
+    }
+
+    /// The next group for which a member has to be chosen ahead; `nil` when none is left.
+    mutating func nextGroup(_ shared: borrowing SharedSubscriptions) -> UInt32? {
+        while next < shared.slicedCount {
+            next += 1
+            if let group = shared.slicedGroup(at: next - 1) { return group }
+        }
+        return nil
+    }
+
+    /// Keeps what was chosen for a group.
+    mutating func keep(
+        _ choice: SharedSubscriptions.Decision, of group: UInt32, _ shared: borrowing SharedSubscriptions
+    ) {
+        while ahead.count <= Int(group) { ahead.append(Ahead()) }
+        var entry = Ahead(stamp: stamp, version: shared.version(of: group), choice: choice)
+        if case .member(let chosen) = choice {
+            entry.member = chosen.member
+            entry.isOnline = shared.isOnline(chosen.member)
+        }
+        ahead[Int(group)] = entry
+    }
+
+    /// What was chosen for a group ahead, if it still holds.
+    func aheadChoice(
+        of group: UInt32, _ shared: borrowing SharedSubscriptions, isConnected: (UInt32) -> Bool,
+        isEnding: (UInt32) -> Bool
+    ) -> SharedSubscriptions.Decision? {
+        guard Int(group) < ahead.count, ahead[Int(group)].stamp == stamp else { return nil }
+        let entry = ahead[Int(group)]
+        guard case .member = entry.choice else {
+            // Nobody has come who might get it.
+            return changed.isEmpty && entry.version == shared.version(of: group)
+                ? entry.choice : nil
+        }
+        guard shared.contains(member: entry.member, in: group) else { return nil }
+        let choice = shared[entry.member]
+        guard !changed.contains(choice.session) else { return nil }
+        let holds =
+            entry.isOnline
+            ? isConnected(choice.session)
+            : shared.first(group, isOnline: true) == nil && !isEnding(choice.session)
+                && min(qos, choice.qos) != .atMostOnce
+        return holds ? .member(choice) : nil
+    }
+}

@@ -1,0 +1,138 @@
+import BrokerAPI
+import MQTTCodec
+import MQTTCore
+import Structures
+
+/// Chooses the members of shared groups that get a message.
+extension Shard {
+    /// The chosen members of shared groups for the topic that was matched last, and for a message of so
+    /// many bytes; valid until the next call. A group without one loses the message, which is counted
+    /// unless `isCounted` is false.
+    package mutating func chooseMembers(
+        _ topic: UnsafeRawBufferPointer, qos: QoS, bytes: Int, isCounted: Bool = true
+    ) -> UnsafeBufferPointer<SharedSubscriptions.Choice> {
+        let isAhead = subscriptions.isAhead(topic, qos)
+        subscriptions.beginChoices()
+        for match in subscriptions.groups {
+            let ahead = isAhead ? aheadChoice(of: match.session, qos: qos, bytes: bytes) : nil
+            let choice = ahead ?? chooseMember(of: match.session, topic, qos: qos, bytes: bytes)
+            if case .member(let member) = choice {
+                subscriptions.give(member)
+            } else if isCounted {
+                lose(topic, choice)
+            }
+        }
+        if isAhead { subscriptions.endAhead() }
+        return subscriptions.members
+    }
+
+    /// The member of a group that gets a message of so many bytes. While any has room, none loses a
+    /// message for it; when all are full, the one in turn makes room by `limits.queue_policy`.
+    package mutating func chooseMember(
+        of group: UInt32, _ topic: UnsafeRawBufferPointer, qos: QoS, bytes: Int
+    ) -> SharedSubscriptions.Decision {
+        var hasSwept = false
+        while true {
+            let choice = subscriptions.chooseMember(
+                of: group, qos: qos, mayReceive: { rights.mayReceive(topic, sessions[$0]) },
+                isConnected: { Self.isConnected($0, sessions, connections) },
+                readiness: {
+                    Self.readiness(
+                        of: $0, qos: qos, bytes: bytes, sessions, connections, context,
+                        isDurable: commits.isDurable)
+                })
+            guard case .full(let member) = choice else { return choice }
+            // What is dead takes no place from what lives.
+            guard qos != .atMostOnce, !hasSwept, sweepForRoom() else {
+                return .member(subscriptions.takeTurn(member))
+            }
+            hasSwept = true
+        }
+    }
+
+    private static func isConnected(
+        _ session: UInt32, _ sessions: borrowing Sessions, _ connections: borrowing Connections
+    ) -> Bool {
+        guard let target = sessions[session].connection else { return false }
+        return connections[target].machine.isOpen
+    }
+
+    /// What a member could do with a message of so many bytes now.
+    private static func readiness(
+        of member: SharedSubscriptions.Choice, qos: QoS, bytes: Int,
+        _ sessions: borrowing Sessions, _ connections: borrowing Connections,
+        _ context: borrowing ShardContext, isDurable: Bool
+    ) -> SharedSubscriptions.Readiness {
+        let isKept = sessions[member.session].isPersistent
+        let keepsQoS = min(qos, member.qos) != .atMostOnce
+        let isStored = isDurable && isKept
+        let queue = sessions[member.session].outbound
+        guard let target = sessions[member.session].connection else {
+            guard isKept, keepsQoS else { return .keepsNone }
+            return (isStored || !queue.isFull)
+                && context.hasRoom(in: queue, bytes: bytes, isConnected: false) ? .queues : .isFull
+        }
+        let isRead =
+            connections[target].machine.isOpen
+            && connections[target].outlet.count < context.limits.outputBytes
+        if isRead, queue.waiting == 0, queue.inFlight < context.limits.maxInFlight {
+            return .atOnce
+        }
+        guard keepsQoS else { return isRead ? .queues : .isFull }
+        let isInWindow =
+            isStored && QueueWindow.takes(bytes, queue, queueBytes: context.limits.queueBytes)
+        return isInWindow
+            || (isStored || !queue.isFull)
+                && context.hasRoom(in: queue, bytes: bytes, isConnected: true) ? .queues : .isFull
+    }
+
+    /// Counts and reports that a group has no member for a message.
+    package mutating func lose(
+        _ topic: UnsafeRawBufferPointer, _ choice: SharedSubscriptions.Decision
+    ) {
+        switch choice {
+        case .member, .full: return
+        case .withheld(let session):
+            rights.refuseDelivery(.withheld, sessions[session], topic, &context)
+        case .offline: context.counters.dropped.add(.offline)
+        }
+    }
+
+    // MARK: Slices
+
+    /// Goes on with the choice of members for a message whose match in slices is complete, for about so
+    /// many steps; the last group may exceed them. True when all are chosen:
+    /// ``chooseMembers(_:qos:bytes:isCounted:)`` then takes them, except those that have left or changed
+    /// meanwhile.
+    package mutating func chooseSlice(
+        _ topic: UnsafeRawBufferPointer, qos: QoS, steps: Int
+    ) -> Bool {
+        var left = steps
+        while left > 0 {
+            guard let group = subscriptions.nextGroupAhead(topic, qos) else { return true }
+            let before = (subscriptions.choiceSteps, rights.steps)
+            // Room for the whole message is looked for once more at the delivery.
+            subscriptions.keepAhead(chooseMember(of: group, topic, qos: qos, bytes: 0), of: group)
+            left -= 1 + subscriptions.choiceSteps - before.0
+            left -= (rights.steps - before.1) * WorkBudget.ruleStep / WorkBudget.matchStep
+        }
+        return false
+    }
+
+    /// What was chosen for a group ahead, if it still holds and the member has room.
+    private func aheadChoice(
+        of group: UInt32, qos: QoS, bytes: Int
+    ) -> SharedSubscriptions.Decision? {
+        let choice = subscriptions.aheadChoice(of: group) {
+            Self.isConnected($0, sessions, connections)
+        }
+        guard case .member(let member)? = choice else { return choice }
+        let readiness = Self.readiness(
+            of: member, qos: qos, bytes: bytes, sessions, connections, context,
+            isDurable: commits.isDurable)
+        switch readiness {
+        case .atOnce, .queues: return choice
+        case .isFull, .keepsNone: return nil
+        }
+    }
+}
