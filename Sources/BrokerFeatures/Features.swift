@@ -242,7 +242,8 @@ extension StoredTable {
     /// used again. A start hands facts back by rising number, so a table's number is higher than those
     /// of the tables that it needs.
     static let all: [StoredTable] = [
-        .sequences, .publishKeys, .receiptBounds, .receipts, .scheduled, .collapsible, .tags, .pushes,
+        .sequences, .publishKeys, .receiptBounds, .receipts, .scheduled, .collapsible, .tags,
+        .pushes,
         .devices, .woken,
     ]
 }

@@ -2,7 +2,9 @@
 ///
 /// The next run of the broker has its items at other places, so the text names the run: its cursor is
 /// refused later, where it would leave items out.
-public struct PlaceCursor<Place: FixedWidthInteger & UnsignedInteger & Sendable>: Sendable, Equatable {
+public struct PlaceCursor<Place: FixedWidthInteger & UnsignedInteger & Sendable>: Sendable,
+    Equatable
+{
     public let place: Place
 
     public init(_ place: Place) { self.place = place }

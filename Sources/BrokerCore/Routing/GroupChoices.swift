@@ -114,7 +114,8 @@ struct GroupChoices: ~Copyable {
 
     /// Keeps what was chosen for a group.
     mutating func keep(
-        _ choice: SharedSubscriptions.Decision, of group: UInt32, _ shared: borrowing SharedSubscriptions
+        _ choice: SharedSubscriptions.Decision, of group: UInt32,
+        _ shared: borrowing SharedSubscriptions
     ) {
         while ahead.count <= Int(group) { ahead.append(Ahead()) }
         var entry = Ahead(stamp: stamp, version: shared.version(of: group), choice: choice)

@@ -83,7 +83,8 @@ extension Shard {
             isStored && QueueWindow.takes(bytes, queue, queueBytes: context.limits.queueBytes)
         return isInWindow
             || (isStored || !queue.isFull)
-                && context.hasRoom(in: queue, bytes: bytes, isConnected: true) ? .queues : .isFull
+                && context.hasRoom(in: queue, bytes: bytes, isConnected: true)
+            ? .queues : .isFull
     }
 
     /// Counts and reports that a group has no member for a message.
