@@ -88,6 +88,7 @@ while time.monotonic() < end:
 """
 
 
+@pytest.mark.measures("descriptors of a broker that keeps pace")
 def test_clients_that_come_and_go_faster_than_sockets_close_use_up_no_descriptors(start_broker):
     """Two processes whose clients take one identifier from each other, as fast as they can."""
     broker = start_broker()
