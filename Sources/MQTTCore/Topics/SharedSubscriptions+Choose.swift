@@ -16,7 +16,7 @@ extension SharedSubscriptions {
     }
 
     /// The member of a group that gets a message.
-    public enum Decision: BitwiseCopyable, Sendable {
+    public enum Decision: BitwiseCopyable {
         case member(Choice)
         /// No member has room. `member` stands first among them, and its turn has not passed.
         case full(member: UInt32)
