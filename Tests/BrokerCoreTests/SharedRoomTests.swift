@@ -126,6 +126,21 @@ struct SharedRoomTests {
         }
     }
 
+    @Test(
+        "a copy by a plain subscription, or by another group, takes the last room of a member: the group chooses anew",
+        arguments: ["jobs", "$share/h/jobs"])
+    func ownCopy(filter: String) throws {
+        let link = ShardLink({ $0.queueMessages = 2 })
+        let members = try [addMember(link, "a", own: "mine"), addMember(link, "b")]
+        try link.send(members[0], .subscribe(filter, .atLeastOnce))
+        for member in members { link.lose(member) }
+        try publish(link, ["o"], to: "mine")
+        try publish(link, ["j"])
+        #expect(dropped(link) == 0)
+        #expect(try link.takeAll(try link.beginConnect("a")) == ["o", "j"])
+        #expect(try link.takeAll(try link.beginConnect("b")) == ["j"])
+    }
+
     @Test("a message of QoS 0 passes over a member that does not read")
     func atMostOnce() throws {
         let link = ShardLink({ $0.outputBytes = 1_024 })

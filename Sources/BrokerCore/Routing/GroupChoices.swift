@@ -55,6 +55,8 @@ struct GroupChoices: ~Copyable {
 
     mutating func give(_ choice: SharedSubscriptions.Choice) { given.append(choice) }
 
+    mutating func give(_ choice: SharedSubscriptions.Choice, at place: Int) { given[place] = choice }
+
     // MARK: Ahead of the delivery
 
     /// True when members are chosen ahead for such a message.

@@ -304,6 +304,11 @@ package struct Subscriptions: ~Copyable {
 
     package mutating func give(_ choice: SharedSubscriptions.Choice) { choices.give(choice) }
 
+    /// Gives the message to another member of the same group than ``give(_:)`` has noted.
+    package mutating func give(_ choice: SharedSubscriptions.Choice, at place: Int) {
+        choices.give(choice, at: place)
+    }
+
     /// Valid until the next ``beginChoices()``.
     package var members: UnsafeBufferPointer<SharedSubscriptions.Choice> { choices.members }
 

@@ -97,7 +97,8 @@ extension Shard {
             deliver(&delivery, to: match.session, qos: min(message.qos, match.qos), &counts)
         }
         if let choices {
-            for choice in choices {
+            for place in choices.indices {
+                let choice = member(at: place, of: choices, for: delivery, matches)
                 delivery.group = choice.group
                 deliver(&delivery, to: choice.session, qos: min(message.qos, choice.qos), &counts)
             }
@@ -156,104 +157,33 @@ extension Shard {
         }
     }
 
-    // MARK: Messages that members of shared groups leave behind
+    // MARK: Members of shared groups
 
-    /// Hands a session's waiting messages of these groups (`nil`: all groups) over to other
-    /// members. With `unacknowledged` also sent QoS 1 messages. Other messages stay and lose their
-    /// group, whose index may be reused.
-    package mutating func handOver(_ session: UInt32, _ groups: Set<UInt32>?, unacknowledged: Bool)
-    {
-        let before = sessions[session].outbound
-        let returned = sessions[session].outbound.takeShared(
-            unacknowledged: unacknowledged, pool: context.pool
-        ) { group in
-            guard groups?.contains(group) ?? true else { return .keep }
-            return subscriptions.hasMembers(group) ? .giveBack : .own
-        }
-        guard !returned.isEmpty else { return }
-        sessions.totals.replace(before, by: sessions[session].outbound)
-        let isStored = commits.isDurable && sessions[session].isPersistent
-        let end: QueueEnd = groups == nil ? .sessionEnded : .dropped(.offline)
-        // A stored session has only a window in memory, which is handed over at once.
-        guard isStored || handOvers.mayHandOverNow(returned.count) else {
-            handOverLater(returned, of: session, end)
-            return
-        }
-        handOvers.spend(returned.count)
-        for item in returned {
-            pass(
-                item.message, to: item.group, ticket: isStored ? commits.nextTicket : item.ticket,
-                follower: follower(of: session, item.position), end)
-            finished(session, item.position, .handedOver)
-            item.message.release(in: pool)
-        }
-    }
+    /// Copies of a message that are looked at for one to the same member.
+    private static var mostCopies: Int { 1_024 }
 
-    private mutating func handOverLater(
-        _ returned: [OutboundQueue.Returned], of session: UInt32, _ end: QueueEnd
-    ) {
-        let (number, follows) = (sessions[session].number, sessions[session].follows)
-        let batch = handOvers.append(returned, isFollowed: follows, end: end) {
-            subscriptions.filter(of: $0).array
-        }
-        guard follows else { return }
-        for (place, item) in returned.enumerated() {
-            followers.positionLeft(
-                FollowedPosition(number: number, position: item.position),
-                as: FollowedPosition(number: batch, position: UInt64(place)))
-            positionEnded(session, item.position, .handedOver)
-        }
-    }
-
-    /// Hands over one slice of waiting messages.
-    package mutating func runHandOvers() {
-        handOvers.beginTurn()
-        while let item = handOvers.next() {
-            let group = item.filter.withUnsafeBytes { subscriptions.group($0) }
-            let follower = item.followed.map { followers.follower(of: $0) } ?? noIndex
-            pass(
-                item.message.message, to: group, ticket: item.message.ticket, follower: follower,
-                item.end)
-            item.message.message.release(in: pool)
-        }
-    }
-
-    /// Delivers a message of a former member to another one, if there is one, after the commit
-    /// `ticket`: that of its publication, or the present one if the store holds it for the former
-    /// member; 0 for none. `follower` follows it further, ``noIndex`` without one; it is told `end` if
-    /// nobody takes the message.
-    package mutating func pass(
-        _ message: Message, to group: UInt32?, ticket: UInt64, follower: UInt32, _ end: QueueEnd
-    ) {
-        guard let group, subscriptions.hasMembers(group) else {
-            context.counters.dropped.add(.offline)
-            endAtNobody(follower, end)
-            return
-        }
-        let choice = chooseMember(
-            of: group, message.topic, qos: message.qos, bytes: message.contentBytes)
-        guard case .member(let member) = choice else {
-            lose(message.topic, choice)
-            if case .withheld = choice {
-                endAtNobody(follower, .dropped(.notAllowed))
-            } else {
-                endAtNobody(follower, end)
-            }
-            return
-        }
-        let qos = min(message.qos, member.qos)
-        let mustRecord = qos != .atMostOnce && sessions[member.session].isPersistent
-        let awaited = commits.areCommitted(through: ticket) ? 0 : ticket
-        // The present commit is later than that of the publication.
-        var delivery = RoutedMessage(
-            message, ticket: mustRecord ? commits.nextTicket : awaited)
-        delivery.group = member.group
-        delivery.passOn(follower)
-        var counts = PublishCounts()
-        deliver(&delivery, to: member.session, qos: qos, &counts)
-    }
-
-    private mutating func endAtNobody(_ follower: UInt32, _ end: QueueEnd) {
-        if follower != noIndex { followers.endedAtNobody(&self, follower, end) }
+    /// The member that was chosen for a message. When another copy of it, by a plain subscription or
+    /// another group, has taken the last room in the member's queue, the group chooses anew. Of very many
+    /// copies the nearest ones are looked at.
+    private mutating func member(
+        at place: Int, of choices: UnsafeBufferPointer<SharedSubscriptions.Choice>,
+        for delivery: RoutedMessage, _ matches: UnsafeBufferPointer<SubscriptionTrie.Match>
+    ) -> SharedSubscriptions.Choice {
+        let (choice, message) = (choices[place], delivery.message)
+        let session = choice.session
+        // Without a commit no receiver is stored, and none may be.
+        guard delivery.ticket != 0, min(message.qos, choice.qos) != .atMostOnce,
+            !context.hasRoom(
+                in: sessions[session].outbound, bytes: message.contentBytes,
+                isConnected: sessions[session].connection != nil),
+            matches.prefix(Self.mostCopies).contains(where: { $0.session == session })
+                || choices[..<place].suffix(Self.mostCopies).contains(where: {
+                    $0.session == session
+                }),
+            case .member(let other) = chooseMember(
+                of: choice.group, message.topic, qos: message.qos, bytes: message.contentBytes)
+        else { return choice }
+        subscriptions.give(other, at: place)
+        return other
     }
 }
