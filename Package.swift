@@ -313,7 +313,8 @@ let package = Package(
             "AdminAPITests",
             [
                 "Addresses", "AdminAPI", "AdminTLS", "BanFiles", "BrokerAPI", "BrokerTesting",
-                "CHermesProtos", "Credentials", "MQTTCodec", "PlainText", "RequestText", "Structures",
+                "CHermesProtos", "Credentials", "MQTTCodec", "PlainText", "RequestText",
+                "Structures",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
             ]),

@@ -127,7 +127,7 @@ struct SlicedMatchFlowTests {
 
     // MARK: Shared groups
 
-    private static let groups = 3_000
+    private static let groups = 5_000
 
     private func join(_ link: ShardLink, _ client: Handle, _ groups: Range<Int>) throws {
         for start in stride(from: groups.lowerBound, to: groups.upperBound, by: 1_000) {

@@ -55,7 +55,9 @@ struct GroupChoices: ~Copyable {
 
     mutating func give(_ choice: SharedSubscriptions.Choice) { given.append(choice) }
 
-    mutating func give(_ choice: SharedSubscriptions.Choice, at place: Int) { given[place] = choice }
+    mutating func give(_ choice: SharedSubscriptions.Choice, at place: Int) {
+        given[place] = choice
+    }
 
     // MARK: Ahead of the delivery
 
