@@ -61,6 +61,7 @@ extension BrokerLoop {
             if lost > 0 {
                 remember(client, .lostMessages, reason: "session_ended", count: lost)
             }
+            guard let end else { return }
             remember(client, end == .expired ? .expired : .sessionEnded, reason: end.name)
         case .deviceGone(let client, let reason):
             remember(client, .deviceGone, reason: reason)

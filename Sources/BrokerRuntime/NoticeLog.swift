@@ -182,18 +182,19 @@ struct NoticeLog {
 
     /// A persistent session ended, with so many messages that nobody gets.
     private mutating func log(
-        _ end: SessionEnd, of client: [UInt8], _ lost: UInt64, _ now: MonotonicTime
+        _ end: SessionEnd?, of client: [UInt8], _ lost: UInt64, _ now: MonotonicTime
     ) {
-        var metadata: Logger.Metadata = [
-            LogKeys.client: Self.text(client), LogKeys.reason: "\(end.name)",
-        ]
+        var metadata: Logger.Metadata = [LogKeys.client: Self.text(client)]
+        if let end { metadata[LogKeys.reason] = "\(end.name)" }
         guard lost > 0 else {
             logger.debug("Session ended", metadata: metadata)
             return
         }
         metadata[LogKeys.count] = "\(lost)"
         if end == .expired { metadata[LogKeys.setting] = Self.settings(.sessionExpiry) }
-        write(.warning, "Session ended with messages that nobody got", of: end.name, now, metadata)
+        write(
+            .warning, "Session ended with messages that nobody got", of: end?.name ?? "", now,
+            metadata)
     }
 
     private mutating func logDeviceRefused(

@@ -233,7 +233,7 @@ struct LimitSessionTests {
         #expect(link.shard.counters.lostWithSessions == 6)
         let told = link.notices.compactMap { notice -> String? in
             guard case .sessionEnded(let client, let end, let lost) = notice else { return nil }
-            return "\(String(decoding: client, as: UTF8.self)) \(end.name) \(lost)"
+            return "\(String(decoding: client, as: UTF8.self)) \(end?.name ?? "") \(lost)"
         }
         #expect(told == ["expired session_expiry 2", "ended operator 2", "clean clean_session 2"])
         let figures = link.shard.figures

@@ -196,4 +196,49 @@ struct SlicedMatchFlowTests {
         #expect(got == [Self.groups - 100, 100], "\(got)")
         #expect(try link.take(publisher) == [.puback(1)])
     }
+
+    @Test("who takes a place that was chosen in a slice gets nothing that the rules deny it")
+    func newMemberAtAPlace() throws {
+        let access = try rules("deny everyone client bob subscribe jobs/x\nallow everyone both #")
+        let link = ShardLink({ $0.maxInFlight = 60_000 }, access: access)
+        let (leaving, staying) = (try link.connect("leaving"), try link.connect("staying"))
+        let (publisher, bob) = (try link.connect("publisher"), try link.connect("bob"))
+        try join(link, leaving, 0..<1)
+        try join(link, staying, 0..<Self.groups)
+        link.receive(
+            publisher, try PacketContent.publish("jobs/x", "x", qos: .atLeastOnce, 1).encoded())
+        link.turnOnce()
+        #expect(link.unreadCount(of: publisher) > 0, "the message is through at once")
+        // Bob takes the place of the member that was chosen for the first group.
+        let request = PacketContent.Request("$share/g0/jobs/#", .exactlyOnce)
+        link.receive(leaving, try PacketContent.unsubscribe(7, [request.filter]).encoded())
+        link.receive(bob, try PacketContent.subscribe(1, [request]).encoded())
+        link.turn()
+        #expect(payloads(try link.take(bob)).isEmpty)
+        #expect(payloads(try link.take(staying)).count == Self.groups)
+        #expect(try link.take(publisher) == [.puback(1)])
+    }
+
+    @Test("groups of full members take turns in losing, though they were chosen in slices")
+    func fullMembers() throws {
+        let link = ShardLink {
+            $0.maxInFlight = 1
+            $0.queueMessages = 1
+        }
+        let publisher = try link.connect("publisher")
+        for name in ["one", "two"] {
+            let member = try link.connect(name, cleanSession: false)
+            try join(link, member, 0..<200)
+            link.lose(member)
+        }
+        for number in 1...4 as ClosedRange<UInt16> {
+            try link.send(
+                publisher,
+                .publish(
+                    "jobs/\(number)", "\(number)", qos: .atLeastOnce,
+                    try #require(PacketIdentifier(number))))
+        }
+        let kept = try ["one", "two"].map { try link.takeAll(try link.beginConnect($0)) }
+        #expect(kept == [["4"], ["4"]], "both members hold the newest")
+    }
 }

@@ -24,8 +24,9 @@ public enum BrokerNotice: Sendable {
     case droppingOfOthers(count: UInt64)
     /// The will of a client was published.
     case willPublished(clientID: [UInt8], ReportedMessage)
-    /// A persistent session ended, and with it so many messages that nobody gets.
-    case sessionEnded(clientID: [UInt8], SessionEnd, lost: UInt64)
+    /// A persistent session ended, and with it so many messages that nobody gets. Without an end they
+    /// are those of a queue that was read after the session's end was told.
+    case sessionEnded(clientID: [UInt8], SessionEnd?, lost: UInt64)
     /// A filter got 0x80 because of this limit.
     case subscriptionRefused(clientID: [UInt8], Limit)
     /// A message was delivered but not retained, because of this limit.

@@ -13,6 +13,8 @@ struct GroupChoices: ~Copyable {
         /// The choice is valid while this is ``stamp``.
         var stamp: UInt32 = 0
         var member: UInt32 = noIndex
+        /// See ``SharedSubscriptions/joined(_:)``.
+        var joined: UInt32 = 0
         /// The group's ``SharedSubscriptions/version(of:)`` when no member was found.
         var version: UInt32 = 0
         var isOnline = false
@@ -123,9 +125,14 @@ struct GroupChoices: ~Copyable {
     ) {
         while ahead.count <= Int(group) { ahead.append(Ahead()) }
         var entry = Ahead(stamp: stamp, version: shared.version(of: group), choice: choice)
-        if case .member(let chosen) = choice {
-            entry.member = chosen.member
-            entry.isOnline = shared.isOnline(chosen.member)
+        switch choice {
+        case .member(let chosen): entry.member = chosen.member
+        case .full(let member): entry.member = member
+        case .withheld, .offline: break
+        }
+        if entry.member != noIndex {
+            entry.joined = shared.joined(entry.member)
+            entry.isOnline = shared.isOnline(entry.member)
         }
         ahead[Int(group)] = entry
     }
@@ -137,12 +144,14 @@ struct GroupChoices: ~Copyable {
     ) -> SharedSubscriptions.Decision? {
         guard Int(group) < ahead.count, ahead[Int(group)].stamp == stamp else { return nil }
         let entry = ahead[Int(group)]
-        guard case .member = entry.choice else {
+        guard entry.member != noIndex else {
             // Nobody has come who might get it.
             return changed.isEmpty && entry.version == shared.version(of: group)
                 ? entry.choice : nil
         }
-        guard shared.contains(member: entry.member, in: group) else { return nil }
+        guard shared.contains(member: entry.member, joined: entry.joined, in: group) else {
+            return nil
+        }
         let choice = shared[entry.member]
         guard !changed.contains(choice.session) else { return nil }
         let holds =
@@ -150,6 +159,8 @@ struct GroupChoices: ~Copyable {
             ? isConnected(choice.session)
             : shared.first(group, isOnline: true) == nil && !isEnding(choice.session)
                 && min(qos, choice.qos) != .atMostOnce
-        return holds ? .member(choice) : nil
+        guard holds else { return nil }
+        if case .full = entry.choice { return entry.choice }
+        return .member(choice)
     }
 }

@@ -35,6 +35,8 @@ package struct HandOvers {
 
     private var batches: [Batch] = []
     private var lastNumber: UInt64 = 0
+    /// Followed batches of which nothing is left.
+    private var ended: [UInt64] = []
     private var leftInTurn = perTurn
 
     package var isEmpty: Bool { batches.isEmpty }
@@ -69,10 +71,17 @@ package struct HandOvers {
         return number
     }
 
+    /// The numbers of followed batches that have ended since the last call.
+    package mutating func takeEnded() -> [UInt64] {
+        defer { ended = [] }
+        return ended
+    }
+
     /// The next message; `nil` when none is left or the turn has reached its bound.
     package mutating func next() -> Item? {
         while leftInTurn > 0, !batches.isEmpty {
             guard batches[0].place < batches[0].messages.count else {
+                if batches[0].isFollowed { ended.append(batches[0].number) }
                 batches.removeFirst()
                 continue
             }

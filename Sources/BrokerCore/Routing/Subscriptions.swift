@@ -314,14 +314,13 @@ package struct Subscriptions: ~Copyable {
 
     // MARK: Choices ahead of the delivery
 
-    /// Goes on with the choice of members for a message whose match in slices is complete. Returns the
-    /// next group; ``keepAhead(_:of:)`` keeps what is chosen for it. `nil` when none is left.
-    package mutating func nextGroupAhead(
-        _ topic: UnsafeRawBufferPointer, _ qos: QoS
-    ) -> UInt32? {
+    /// Begins, or goes on with, the choice of members for a message whose match in slices is complete.
+    package mutating func beginAhead(_ topic: UnsafeRawBufferPointer, _ qos: QoS) {
         choices.beginAhead(topic, qos)
-        return choices.nextGroup(shared)
     }
+
+    /// The next group; ``keepAhead(_:of:)`` keeps what is chosen for it. `nil` when none is left.
+    package mutating func nextGroupAhead() -> UInt32? { choices.nextGroup(shared) }
 
     package mutating func keepAhead(_ choice: SharedSubscriptions.Decision, of group: UInt32) {
         choices.keep(choice, of: group, shared)

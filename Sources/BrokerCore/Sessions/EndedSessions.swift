@@ -13,27 +13,24 @@ package struct EndedSession {
     package let horizon: UInt64
     /// The end of the queue: all positions are below.
     package let below: UInt64
-    package let end: SessionEnd
     /// Messages read so far that neither the client nor another member gets.
     package var lost: UInt64 = 0
 
-    /// Created from the store's record at a start, which does not say how the session ended.
+    /// Created from the store's record at a start.
     package init(_ stored: StoredSession) {
         number = stored.number
         clientID = [UInt8](stored.clientID)
         horizon = stored.horizon
         below = stored.end
-        end = .expired
     }
 
     /// `nil` when the session's queue in the store holds no messages of shared subscriptions.
-    package init?(_ session: Session, _ end: SessionEnd) {
+    package init?(_ session: Session) {
         guard session.holdsShared, !session.outbound.isEmpty else { return nil }
         number = session.number
         clientID = session.clientID.array
         horizon = session.outbound.firstStored
         below = session.outbound.end
-        self.end = end
     }
 }
 

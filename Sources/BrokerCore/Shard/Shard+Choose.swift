@@ -5,6 +5,9 @@ import Structures
 
 /// Chooses the members of shared groups that get a message.
 extension Shard {
+    /// Groups whose members are all asked again at the delivery, because the one chosen ahead is full.
+    private static var mostAsked: Int { 128 }
+
     /// The chosen members of shared groups for the topic that was matched last, and for a message of so
     /// many bytes; valid until the next call. A group without one loses the message, which is counted
     /// unless `isCounted` is false.
@@ -13,9 +16,21 @@ extension Shard {
     ) -> UnsafeBufferPointer<SharedSubscriptions.Choice> {
         let isAhead = subscriptions.isAhead(topic, qos)
         subscriptions.beginChoices()
+        var hasSwept = false
+        // Groups of full members that may look for room once more.
+        var left = Self.mostAsked
         for match in subscriptions.groups {
-            let ahead = isAhead ? aheadChoice(of: match.session, qos: qos, bytes: bytes) : nil
-            let choice = ahead ?? chooseMember(of: match.session, topic, qos: qos, bytes: bytes)
+            let group = match.session
+            let ahead = isAhead ? aheadChoice(of: group, qos: qos, bytes: bytes) : nil
+            let choice: SharedSubscriptions.Decision
+            switch ahead {
+            case .full(let member)? where left <= 0:
+                choice = .member(subscriptions.takeTurn(member))
+            case .full?, nil:
+                if ahead != nil { left -= 1 }
+                choice = chooseMember(of: group, topic, qos: qos, bytes: bytes, &hasSwept)
+            case .member?, .withheld?, .offline?: choice = ahead ?? .offline
+            }
             if case .member(let member) = choice {
                 subscriptions.give(member)
             } else if isCounted {
@@ -27,20 +42,14 @@ extension Shard {
     }
 
     /// The member of a group that gets a message of so many bytes. While any has room, none loses a
-    /// message for it; when all are full, the one in turn makes room by `limits.queue_policy`.
+    /// message for it; when all are full, the one in turn makes room by `limits.queue_policy`. Expired
+    /// messages make room first, once for a message: `hasSwept` is true from then on.
     package mutating func chooseMember(
-        of group: UInt32, _ topic: UnsafeRawBufferPointer, qos: QoS, bytes: Int
+        of group: UInt32, _ topic: UnsafeRawBufferPointer, qos: QoS, bytes: Int,
+        _ hasSwept: inout Bool
     ) -> SharedSubscriptions.Decision {
-        var hasSwept = false
         while true {
-            let choice = subscriptions.chooseMember(
-                of: group, qos: qos, mayReceive: { rights.mayReceive(topic, sessions[$0]) },
-                isConnected: { Self.isConnected($0, sessions, connections) },
-                readiness: {
-                    Self.readiness(
-                        of: $0, qos: qos, bytes: bytes, sessions, connections, context,
-                        isDurable: commits.isDurable)
-                })
+            let choice = askMembers(of: group, topic, qos: qos, bytes: bytes)
             guard case .full(let member) = choice else { return choice }
             // What is dead takes no place from what lives.
             guard qos != .atMostOnce, !hasSwept, sweepForRoom() else {
@@ -48,6 +57,19 @@ extension Shard {
             }
             hasSwept = true
         }
+    }
+
+    private mutating func askMembers(
+        of group: UInt32, _ topic: UnsafeRawBufferPointer, qos: QoS, bytes: Int
+    ) -> SharedSubscriptions.Decision {
+        subscriptions.chooseMember(
+            of: group, qos: qos, mayReceive: { rights.mayReceive(topic, sessions[$0]) },
+            isConnected: { Self.isConnected($0, sessions, connections) },
+            readiness: {
+                Self.readiness(
+                    of: $0, qos: qos, bytes: bytes, sessions, connections, context,
+                    isDurable: commits.isDurable)
+            })
     }
 
     private static func isConnected(
@@ -109,18 +131,19 @@ extension Shard {
         _ topic: UnsafeRawBufferPointer, qos: QoS, steps: Int
     ) -> Bool {
         var left = steps
+        subscriptions.beginAhead(topic, qos)
         while left > 0 {
-            guard let group = subscriptions.nextGroupAhead(topic, qos) else { return true }
+            guard let group = subscriptions.nextGroupAhead() else { return true }
             let before = (subscriptions.choiceSteps, rights.steps)
             // Room for the whole message is looked for once more at the delivery.
-            subscriptions.keepAhead(chooseMember(of: group, topic, qos: qos, bytes: 0), of: group)
+            subscriptions.keepAhead(askMembers(of: group, topic, qos: qos, bytes: 0), of: group)
             left -= 1 + subscriptions.choiceSteps - before.0
             left -= (rights.steps - before.1) * WorkBudget.ruleStep / WorkBudget.matchStep
         }
         return false
     }
 
-    /// What was chosen for a group ahead, if it still holds and the member has room.
+    /// What was chosen for a group ahead, if it still holds; full when the member has no room by now.
     private func aheadChoice(
         of group: UInt32, qos: QoS, bytes: Int
     ) -> SharedSubscriptions.Decision? {
@@ -133,7 +156,8 @@ extension Shard {
             isDurable: commits.isDurable)
         switch readiness {
         case .atOnce, .queues: return choice
-        case .isFull, .keepsNone: return nil
+        case .isFull: return .full(member: member.member)
+        case .keepsNone: return nil
         }
     }
 }

@@ -129,7 +129,7 @@ extension Shard {
         precondition(sessions[session].connection == nil, "a connected session was removed")
         var leavesQueue = false
         if sessions[session].isPersistent {
-            if commits.isDurable, let ended = EndedSession(sessions[session], end) {
+            if commits.isDurable, let ended = EndedSession(sessions[session]) {
                 commits.records.sessionEnded(ended.number)
                 endedSessions.add(ended)
                 leavesQueue = true
@@ -158,10 +158,10 @@ extension Shard {
     }
 
     /// Counts and tells the end of a persistent session, with the messages that its client will not
-    /// get.
-    package mutating func tellEnd(_ end: SessionEnd, of clientID: [UInt8], lost: UInt64) {
+    /// get; `nil` for an end that was told before, while its queue was left to be read.
+    package mutating func tellEnd(_ end: SessionEnd?, of clientID: [UInt8], lost: UInt64) {
         context.counters.lostWithSessions += lost
-        guard reportsLifecycle || lost > 0 else { return }
+        guard lost > 0 || reportsLifecycle && end != nil else { return }
         context.notices.appendBounded(.sessionEnded(clientID: clientID, end, lost: lost))
     }
 

@@ -64,6 +64,7 @@ extension Shard {
                 item.end)
             item.message.message.release(in: pool)
         }
+        for number in handOvers.takeEnded() { followers.queueEnded(number) }
     }
 
     /// Delivers a message of a former member to another one, if there is one, after the commit
@@ -78,8 +79,9 @@ extension Shard {
             endAtNobody(follower, end)
             return
         }
+        var hasSwept = false
         let choice = chooseMember(
-            of: group, message.topic, qos: message.qos, bytes: message.contentBytes)
+            of: group, message.topic, qos: message.qos, bytes: message.contentBytes, &hasSwept)
         guard case .member(let member) = choice else {
             lose(message.topic, choice)
             if case .withheld = choice {

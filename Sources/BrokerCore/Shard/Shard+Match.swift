@@ -98,6 +98,8 @@ extension Shard {
         // Steps of the attempt to make it at once.
         chargeMatch()
         guard matchPublisher == publisher || !isMatchPublisherWaiting else { return false }
+        // What was chosen for another publisher's message, which was not routed, is of no use.
+        if matchPublisher != publisher { subscriptions.endAhead() }
         matchPublisher = publisher
         let steps = context.budget.matchSteps
         let isComplete =

@@ -11,7 +11,7 @@ extension Shard {
         _ slice: QueueSlice, for handle: Handle, dropped: ClosedRange<UInt64>?
     ) {
         let session = connections[handle].session
-        let before = sessions[session].outbound
+        var before = sessions[session].outbound
         let firstWaiting = before.firstStored
         var next = slice.next
         slice.forEach { item in
@@ -31,7 +31,10 @@ extension Shard {
                 sessions[session].outbound.skipWaiting(
                     item.position, bytes: item.topic.count + item.payload.count)
             } else if item.position < next, belongsToOthers(item, session) {
+                // The other member may sweep expired messages, also of this queue, to have room.
+                sessions.totals.replace(before, by: sessions[session].outbound)
                 pass(item, follower: follower(of: session, item.position), .dropped(.offline))
+                before = sessions[session].outbound
                 finished(session, item.position, .handedOver)
                 sessions[session].outbound.skipWaiting(
                     item.position, bytes: item.topic.count + item.payload.count)

@@ -171,8 +171,8 @@ extension Shard {
     ) -> SharedSubscriptions.Choice {
         let (choice, message) = (choices[place], delivery.message)
         let session = choice.session
-        // Without a commit no receiver is stored, and none may be.
-        guard delivery.ticket != 0, min(message.qos, choice.qos) != .atMostOnce,
+        var hasSwept = false
+        guard min(message.qos, choice.qos) != .atMostOnce,
             !context.hasRoom(
                 in: sessions[session].outbound, bytes: message.contentBytes,
                 isConnected: sessions[session].connection != nil),
@@ -181,7 +181,10 @@ extension Shard {
                     $0.session == session
                 }),
             case .member(let other) = chooseMember(
-                of: choice.group, message.topic, qos: message.qos, bytes: message.contentBytes)
+                of: choice.group, message.topic, qos: message.qos, bytes: message.contentBytes,
+                &hasSwept),
+            // Without a commit no receiver is stored, and none may be.
+            delivery.ticket != 0 || !sessions[other.session].isPersistent
         else { return choice }
         subscriptions.give(other, at: place)
         return other

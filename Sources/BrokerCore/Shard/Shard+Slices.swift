@@ -63,12 +63,14 @@ extension Shard {
         let (number, horizon) = (ended.number, ended.horizon)
         var lost: UInt64 = 0
         slice.forEach { item in
-            guard !item.isReleased, TopicText.isName(item.topic) else { return }
+            guard !item.isReleased, TopicText.isName(item.topic),
+                !item.isExpired(atMs: context.wallClockMs)
+            else { return }
             // A sent QoS 2 message is not handed over, since its receiver may have it.
             guard !item.shared.isEmpty,
                 item.position >= horizon || item.qos == QoS.atLeastOnce.rawValue
             else {
-                lost += 1
+                if item.qos != QoS.atMostOnce.rawValue { lost += 1 }
                 return
             }
             let position = FollowedPosition(number: number, position: item.position)
@@ -84,7 +86,7 @@ extension Shard {
         guard slice.next < ended.below else {
             commits.records.sessionRemoved(number)
             followers.queueEnded(number)
-            tellEnd(ended.end, of: ended.clientID, lost: ended.lost + lost)
+            tellEnd(nil, of: ended.clientID, lost: ended.lost + lost)
             return
         }
         ended.lost += lost

@@ -234,7 +234,9 @@ enum ReceiptFact: Hashable {
                     receipt: number, place: place, session: try value.number(),
                     position: try value.number(), clientID: try value.restName()))
         case 2:
-            self = .detail(ReceiverDetail(receipt: number, place: place, text: value.rest()))
+            let text = value.rest()
+            guard (1...ReceiverDetail.mostBytes).contains(text.count) else { throw DamagedFact() }
+            self = .detail(ReceiverDetail(receipt: number, place: place, text: text))
         default: throw DamagedFact()
         }
     }

@@ -77,7 +77,8 @@ extension SharedSubscriptions {
         for _ in 0..<Self.mostSearched {
             asked += 1
             let readiness = readiness(self[member])
-            if readiness != .keepsNone {
+            // A second one that is full teaches nothing, and costs no question to the rules.
+            if readiness != .keepsNone, readiness != .isFull || found.full == nil {
                 if mayReceive(self[member].session) {
                     preferring -= 1
                     switch readiness {
@@ -97,6 +98,23 @@ extension SharedSubscriptions {
         }
         return found
     }
+
+    // MARK: Members
+
+    /// True while the member with this index is one of the group, and the one that it was when
+    /// ``joined(_:)`` had this value.
+    public func contains(member: UInt32, joined: UInt32, in group: UInt32) -> Bool {
+        members[member].group == group && members[member].joined == joined
+    }
+
+    /// Tells members apart that have had the same index.
+    public func joined(_ member: UInt32) -> UInt32 { members[member].joined }
+
+    /// True while a member stands in the ring of connected ones.
+    public func isOnline(_ member: UInt32) -> Bool { members[member].isOnline }
+
+    /// A number that changes when a member comes to the group, leaves it, or goes online or offline.
+    public func version(of group: UInt32) -> UInt32 { groups[group].version }
 
     /// Gives the turn to the member behind this one, which gets the message.
     public mutating func takeTurn(_ member: UInt32) -> Choice {

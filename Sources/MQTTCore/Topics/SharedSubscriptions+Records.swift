@@ -26,6 +26,8 @@ extension SharedSubscriptions {
         var group: UInt32
         var inRing = ListLinks()
         var inSession = ListLinks()
+        /// The group's version when the member came: another member at the same index has another.
+        var joined: UInt32
         var qos: QoS
         var isOnline: Bool
     }

@@ -38,9 +38,9 @@ public struct SharedSubscriptions: ~Copyable {
         public var member: UInt32
     }
 
-    private var groups = Slab<Group>()
+    var groups = Slab<Group>()
     private var groupIndex = HashIndex()
-    private var members = Slab<Member>()
+    var members = Slab<Member>()
     private var moves = PresenceMoves()
     private(set) var sessionIndex: SessionIndex
     /// The filters of all groups. A group takes the place of a session in this trie.
@@ -74,7 +74,9 @@ public struct SharedSubscriptions: ~Copyable {
             return .replaced
         }
         let member = members.insert(
-            Member(session: session, group: group, qos: qos, isOnline: isOnline))
+            Member(
+                session: session, group: group, joined: lastVersion &+ 1, qos: qos,
+                isOnline: isOnline))
         groups[group][isOnline: isOnline].append(member, in: members)
         list.members.prepend(member, in: members)
         list.count += 1
@@ -258,17 +260,6 @@ public struct SharedSubscriptions: ~Copyable {
             qos: members[member].qos, member: member)
     }
 
-    /// True while the member with this index is one of the group.
-    public func contains(member: UInt32, in group: UInt32) -> Bool {
-        members[member].group == group
-    }
-
-    /// True while a member stands in the ring of connected ones.
-    public func isOnline(_ member: UInt32) -> Bool { members[member].isOnline }
-
-    /// A number that changes when a member comes to the group, or goes online or offline.
-    public func version(of group: UInt32) -> UInt32 { groups[group].version }
-
     /// Gives the turn to the member behind this one, which has got the message.
     public mutating func passTurn(_ member: UInt32) {
         let next = next(member)
@@ -336,7 +327,10 @@ public struct SharedSubscriptions: ~Copyable {
         members[member].group = noIndex
         members.remove(member)
         groups[group].members -= 1
-        guard groups[group].members == 0 else { return }
+        guard groups[group].members == 0 else {
+            noteChange(of: group)
+            return
+        }
         trie.removeAll(&groups[group].filter)
         groups[group].text.withBytes { groupIndex.remove(hash($0), group) }
         groups[group].text.destroy(in: pool)
