@@ -78,8 +78,9 @@ void *hermes_remap(void *memory, size_t bytes, size_t larger) {
 }
 
 void hermes_unmap(void *memory, size_t bytes) {
-    // Fails only for memory that is not the caller's.
-    (void)munmap(memory, bytes);
+    // At vm.max_map_count the kernel does not divide a mapping that it has joined with its neighbours.
+    // Its pages go all the same; only the addresses stay taken.
+    if (munmap(memory, bytes) != 0) (void)madvise(memory, bytes, MADV_DONTNEED);
 }
 
 void hermes_trim_heap(void) {

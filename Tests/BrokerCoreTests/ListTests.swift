@@ -109,14 +109,7 @@ struct ListTests {
     func manyFilters() throws {
         let link = ShardLink()
         let subscriber = try link.connect("subscriber")
-        var filters = ["#", "+/#"]
-        for _ in 0..<12 { filters = filters.flatMap { ["a/\($0)", "+/\($0)"] } }
-        for start in stride(from: 0, to: filters.count, by: 1_024) {
-            let requests = filters[start..<start + 1_024]
-                .map { PacketContent.Request($0, .exactlyOnce) }
-            try link.send(subscriber, .subscribe(1, requests))
-        }
-        _ = try link.take(subscriber)
+        try link.subscribeToManyFilters(subscriber)
         let publisher = try link.connect("publisher")
         let topic = [String](repeating: "a", count: 13).joined(separator: "/")
         let answers = Answers<TopicReceivers>()

@@ -141,26 +141,33 @@ extension Shard {
         retain: Bool, from publisher: UInt32?
     ) {
         guard isTraced(topic), let traces = tracesOfNextLine() else { return }
-        context.topicTraces.append(
-            TopicTraces.Event(
-                traces: traces, clientID: publisher.map { sessions.identifier(of: $0) },
-                text: "publishes \(String(decoding: topic, as: UTF8.self)), "
-                    + "QoS \(qos.rawValue), \(payload.count) bytes"
-                    + (retain ? ", RETAIN" : "") + (publisher == nil ? ", over HTTP" : ""),
-                payload: [UInt8](payload.prefix(TraceRequest.mostPayloadBytes))))
+        tell(
+            traces, "publishes", topic, payload, qos: qos, retain: retain,
+            publisher == nil ? ", over HTTP" : "",
+            of: publisher.map { sessions.identifier(of: $0) })
     }
 
     /// Tells traces of a will; `clientID` is `nil` after a start for a client without a session.
     @inline(never)
     package mutating func traceWill(_ will: Message, of clientID: [UInt8]?) {
         guard isTraced(will.topic), let traces = tracesOfNextLine() else { return }
+        tell(
+            traces, "leaves its will on", will.topic, will.payload, qos: will.qos,
+            retain: will.retain, of: clientID)
+    }
+
+    private mutating func tell(
+        _ traces: [UInt32], _ verb: String, _ topic: UnsafeRawBufferPointer,
+        _ payload: UnsafeRawBufferPointer, qos: QoS, retain: Bool, _ way: String = "",
+        of clientID: [UInt8]?
+    ) {
         context.topicTraces.append(
             TopicTraces.Event(
                 traces: traces, clientID: clientID,
-                text: "leaves its will on \(String(decoding: will.topic, as: UTF8.self)), "
-                    + "QoS \(will.qos.rawValue), \(will.payload.count) bytes"
-                    + (will.retain ? ", RETAIN" : ""),
-                payload: [UInt8](will.payload.prefix(TraceRequest.mostPayloadBytes))))
+                text: "\(verb) \(String(decoding: topic, as: UTF8.self)), "
+                    + "QoS \(qos.rawValue), \(payload.count) bytes" + (retain ? ", RETAIN" : "")
+                    + way,
+                payload: [UInt8](payload.prefix(TraceRequest.mostPayloadBytes))))
     }
 
     /// Tells traces what became of a message for each receiver, after it was delivered.

@@ -1,5 +1,5 @@
 /// Why a persistent session was removed.
-public enum SessionEnd: UInt8, Sendable, BitwiseCopyable {
+public enum SessionEnd: Sendable {
     /// The client stayed away for longer than `limits.session_expiry`.
     case expired
     /// An operator ended it.

@@ -29,7 +29,7 @@ extension Shard {
             case .full?, nil:
                 if ahead != nil { left -= 1 }
                 choice = chooseMember(of: group, topic, qos: qos, bytes: bytes, &hasSwept)
-            case .member?, .withheld?, .offline?: choice = ahead ?? .offline
+            case let kept?: choice = kept
             }
             if case .member(let member) = choice {
                 subscriptions.give(member)
@@ -52,14 +52,16 @@ extension Shard {
             let choice = askMembers(of: group, topic, qos: qos, bytes: bytes)
             guard case .full(let member) = choice else { return choice }
             // What is dead takes no place from what lives.
-            guard qos != .atMostOnce, !hasSwept, sweepForRoom() else {
+            let maySweep = qos != .atMostOnce && !hasSwept
+            if maySweep { hasSwept = true }
+            guard maySweep, sweepForRoom() else {
                 return .member(subscriptions.takeTurn(member))
             }
-            hasSwept = true
         }
     }
 
-    private mutating func askMembers(
+    /// The member that has room, whose turn then passes; else one without room, whose turn stays.
+    mutating func askMembers(
         of group: UInt32, _ topic: UnsafeRawBufferPointer, qos: QoS, bytes: Int
     ) -> SharedSubscriptions.Decision {
         subscriptions.chooseMember(

@@ -147,7 +147,9 @@ extension Shard {
         if wereShared { handOver(session, nil, unacknowledged: true) }
         if sessions[session].isPersistent {
             let lost = leavesQueue ? 0 : UInt64(sessions[session].outbound.unfinished)
-            tellEnd(end, of: sessions.identifier(of: session), lost: lost)
+            if lost > 0 || reportsLifecycle {
+                tellEnd(end, of: sessions.identifier(of: session), lost: lost)
+            }
         }
         if sessions[session].follows {
             followers.sessionEnded(&self, session, leavesQueue: leavesQueue)

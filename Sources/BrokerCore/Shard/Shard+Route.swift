@@ -163,15 +163,14 @@ extension Shard {
     private static var mostCopies: Int { 1_024 }
 
     /// The member that was chosen for a message. When another copy of it, by a plain subscription or
-    /// another group, has taken the last room in the member's queue, the group chooses anew. Of very many
-    /// copies the nearest ones are looked at.
+    /// another group, has taken the last room in the member's queue, the group chooses another
+    /// one that has room. Of very many copies the nearest ones are looked at.
     private mutating func member(
         at place: Int, of choices: UnsafeBufferPointer<SharedSubscriptions.Choice>,
         for delivery: RoutedMessage, _ matches: UnsafeBufferPointer<SubscriptionTrie.Match>
     ) -> SharedSubscriptions.Choice {
         let (choice, message) = (choices[place], delivery.message)
         let session = choice.session
-        var hasSwept = false
         guard min(message.qos, choice.qos) != .atMostOnce,
             !context.hasRoom(
                 in: sessions[session].outbound, bytes: message.contentBytes,
@@ -180,9 +179,8 @@ extension Shard {
                 || choices[..<place].suffix(Self.mostCopies).contains(where: {
                     $0.session == session
                 }),
-            case .member(let other) = chooseMember(
-                of: choice.group, message.topic, qos: message.qos, bytes: message.contentBytes,
-                &hasSwept),
+            case .member(let other) = askMembers(
+                of: choice.group, message.topic, qos: message.qos, bytes: message.contentBytes),
             // Without a commit no receiver is stored, and none may be.
             delivery.ticket != 0 || !sessions[other.session].isPersistent
         else { return choice }
