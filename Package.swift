@@ -104,8 +104,8 @@ let package = Package(
         module(
             "BrokerFeatures",
             [
-                "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "MQTTCodec", "MQTTCore",
-                "Store", "Structures",
+                "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "HermesMessages",
+                "MQTTCodec", "MQTTCore", "Store", "Structures",
             ]),
         // The loop: the one place where sockets and protocol meet.
         module(
@@ -203,7 +203,8 @@ let package = Package(
         module(
             "Wakes",
             [
-                "APNs", "BrokerAPI", "CLinux", "OperatorLog", "PlainText", "RequestText", "Webhook",
+                "APNs", "BrokerAPI", "CLinux", "HermesMessages", "OperatorLog", "PlainText",
+                "RequestText", "Webhook",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         module("HermesMessages", ["CHermesProtos", "PlainText"]),
@@ -268,7 +269,7 @@ let package = Package(
         tests(
             "APNsTests",
             ["APNs", "BrokerAPI", "CNgHTTP2", "COpenSSL", "HermesTesting", "SystemFiles"]),
-        tests("WakesTests", ["BrokerAPI", "RequestText", "Wakes"]),
+        tests("WakesTests", ["BrokerAPI", "HermesMessages", "RequestText", "Wakes"]),
         tests("PlainTextTests", ["PlainText"]),
         tests("AddressesTests", ["Addresses"]),
         tests("SystemFilesTests", ["HermesTesting", "SystemFiles"]),

@@ -44,5 +44,12 @@ package struct APNsRequest: Sendable {
 
     /// 10 for what the user sees; 5 for a silent notification, for which Apple refuses 10.
     var priorityText: String { "\(priority ?? (kind == .alert ? 10 : 5))" }
-    var pushType: String { kind == .alert ? "alert" : "background" }
+
+    /// Whatever changes something that the user sees is an alert to Apple, a badge too.
+    var pushType: String {
+        switch kind {
+        case .alert, .badge: "alert"
+        case .background: "background"
+        }
+    }
 }

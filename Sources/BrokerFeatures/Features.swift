@@ -75,7 +75,9 @@ final class Features: Followers {
         shard.endReceiver(session, position, end)
         shard.endCollapsible(session, position)
         let number = shard.sessions[session].number
-        shard.sessions[session].follows = !receipts.freesSession(number) || collapse.holds(number)
+        let isFollowed = !receipts.freesSession(number) || collapse.holds(number)
+        shard.sessions[session].follows = isFollowed
+        if devices.count > 0 { shard.noteFetched(session) }
     }
 
     func positionMoved(_ number: UInt64, from old: UInt64, to new: UInt64) {

@@ -19,19 +19,36 @@ package enum NotificationPayload {
         let payload = PayloadFields(wake)
         let fields = payload.values(wake.rule?.fields ?? [])
         let names = wake.rule?.arguments ?? []
-        let whole = compose(wake, fields, payload.words(names))
+        let keys = Keys(wake.rule, payload)
+        let whole = compose(wake, keys, fields, payload.words(names))
         guard whole.count > mostBytes else { return whole }
-        return compose(wake, [], names.map { _ in "" })
+        return compose(wake, keys, [], names.map { _ in "" })
+    }
+
+    /// Keys of the texts of an alert.
+    private struct Keys {
+        let title: String?
+        let subtitle: String?
+        let body: String
+
+        init(_ rule: WakeRule?, _ payload: PayloadFields) {
+            title = payload.key(rule?.titleKey)
+            subtitle = payload.key(rule?.subtitleKey)
+            body = payload.key(rule?.bodyKey) ?? usualBodyKey
+        }
     }
 
     private static func compose(
-        _ wake: Wake, _ fields: [(String, JSONValue)], _ words: [String]
+        _ wake: Wake, _ keys: Keys, _ fields: [(String, JSONValue)], _ words: [String]
     ) -> [UInt8] {
         var json = JSONBytes()
         json.text("{\"aps\":{")
         switch wake.kind {
         case .background: json.text("\"content-available\":1")
-        case .alert: alert(wake, words, &json)
+        case .alert: alert(wake, keys, words, &json)
+        case .badge:
+            json.text("\"badge\":0}}")
+            return json.bytes
         }
         json.text("},\"hermes\":{\"topic\":")
         json.string(topic(of: wake))
@@ -44,10 +61,12 @@ package enum NotificationPayload {
         return json.bytes
     }
 
-    private static func alert(_ wake: Wake, _ words: [String], _ json: inout JSONBytes) {
+    private static func alert(
+        _ wake: Wake, _ keys: Keys, _ words: [String], _ json: inout JSONBytes
+    ) {
         let rule = wake.rule
         json.text("\"alert\":{")
-        for (key, name) in [(rule?.titleKey, "title-loc"), (rule?.subtitleKey, "subtitle-loc")] {
+        for (key, name) in [(keys.title, "title-loc"), (keys.subtitle, "subtitle-loc")] {
             guard let key else { continue }
             json.text("\"\(name)-key\":")
             json.string(key)
@@ -58,7 +77,7 @@ package enum NotificationPayload {
             json.text(",")
         }
         json.text("\"loc-key\":")
-        json.string(rule?.bodyKey ?? usualBodyKey)
+        json.string(keys.body)
         json.text(",\"loc-args\":")
         arguments(wake, words, &json)
         json.text("}")

@@ -1,4 +1,5 @@
 import BrokerAPI
+import HermesMessages
 import PlainText
 import RequestText
 
@@ -6,16 +7,39 @@ import RequestText
 struct PayloadFields {
     private let members: [JSONMember]
 
-    /// Reads a payload; one that is no JSON object has no fields.
+    /// The most bytes of a value that becomes part of a text's key.
+    private static let mostKeyBytes = 64
+
+    /// Reads a payload, a JSON object or an order's status; another has no fields.
     init(_ wake: Wake) {
-        let names = (wake.rule?.fields ?? []) + (wake.rule?.arguments ?? [])
-        guard !names.isEmpty, !wake.payload.isEmpty,
-            case .object(let members)? = try? JSONParser.parse(wake.payload)
-        else {
-            self.members = []
+        guard wake.rule?.readsPayload == true, !wake.payload.isEmpty else {
+            members = []
             return
         }
-        self.members = members
+        if let update = OrderStatusUpdate(envelope: wake.payload) {
+            members = Self.members(of: update)
+        } else if case .object(let members)? = try? JSONParser.parse(wake.payload) {
+            self.members = members
+        } else {
+            members = []
+        }
+    }
+
+    /// An order's status as the HTTP API takes it, with both spellings of its names; each detail
+    /// stands beside them.
+    private static func members(of update: OrderStatusUpdate) -> [JSONMember] {
+        let texts = [
+            ("orderId", update.orderID), ("order_id", update.orderID),
+            ("salesId", update.salesID), ("sales_id", update.salesID),
+            ("status", update.status.shortName), ("reason", update.reason),
+        ]
+        let times = ["updatedAtMs", "updated_at_ms"]
+        return texts.map { JSONMember(name: ForeignText($0), value: .string(ForeignText($1))) }
+            + times.map { JSONMember(name: ForeignText($0), value: .number("\(update.updatedAtMs)")) }
+            + update.details.map { key, value in
+                JSONMember(
+                    name: ForeignText("details." + key.string), value: .string(ForeignText(value)))
+            }
     }
 
     /// A text, number or flag of a name.
@@ -35,15 +59,44 @@ struct PayloadFields {
 
     /// The values of these names as words; an empty one for each that is not there, so that the
     /// others keep their places.
-    func words(_ names: [String]) -> [String] {
-        names.map { name in
-            switch value(name) {
-            case .string(let text)?: text.string
-            case .number(let text)?: text
-            case .bool(let flag)?: flag ? "true" : "false"
-            case .null?, .array?, .object?, nil: ""
-            }
+    func words(_ names: [String]) -> [String] { names.map(word) }
+
+    private func word(_ name: String) -> String {
+        switch value(name) {
+        case .string(let text)?: text.string
+        case .number(let text)?: text
+        case .bool(let flag)?: flag ? "true" : "false"
+        case .null?, .array?, .object?, nil: ""
         }
+    }
+
+    /// The key of a text, with the value of each field that it names in braces; `nil` when one of them
+    /// is not there, or is none of the letters, digits, dots, dashes and underscores of a key.
+    func key(_ template: String?) -> String? {
+        guard let template else { return nil }
+        var key = ""
+        for (place, part) in template.split(
+            separator: "{", omittingEmptySubsequences: false
+        ).enumerated() {
+            guard place > 0, let end = part.firstIndex(of: "}") else {
+                key += part
+                continue
+            }
+            let text = word(String(part[..<end]))
+            guard Self.isPartOfKey(text) else { return nil }
+            key += text + part[part.index(after: end)...]
+        }
+        return key
+    }
+
+    private static func isPartOfKey(_ word: String) -> Bool {
+        (1...mostKeyBytes).contains(word.utf8.count)
+            && word.utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
+                default: false
+                }
+            }
     }
 }
 

@@ -12,14 +12,15 @@ enum WakeDocument {
         member("token", String(decoding: wake.device.token, as: UTF8.self), &json)
         if !wake.device.bundle.isEmpty { member("bundle", wake.device.bundle, &json) }
         if let user = wake.device.userName { member("user_name", user, &json) }
-        member("kind", wake.kind == .alert ? "alert" : "background", &json)
-        member("topic", wake.topic, &json)
+        member("kind", wake.kind.name, &json)
+        if wake.kind != .badge { member("topic", wake.topic, &json) }
         json.text(",\"count\":\(wake.waiting),\"expires_at\":\(wake.expiresAt)")
         member("collapse_id", wake.collapseID, &json)
+        if wake.kind == .badge { json.text(",\"badge\":0") }
         if let rule = wake.rule, wake.kind == .alert {
-            if let key = rule.titleKey { member("title", key, &json) }
-            if let key = rule.subtitleKey { member("subtitle", key, &json) }
-            if let key = rule.bodyKey { member("body", key, &json) }
+            if let key = payload.key(rule.titleKey) { member("title", key, &json) }
+            if let key = payload.key(rule.subtitleKey) { member("subtitle", key, &json) }
+            if let key = payload.key(rule.bodyKey) { member("body", key, &json) }
             if !rule.arguments.isEmpty {
                 json.text(",\"args\":[")
                 for (place, word) in payload.words(rule.arguments).enumerated() {

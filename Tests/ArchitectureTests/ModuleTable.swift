@@ -90,7 +90,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
                 """,
             outside: "Glibc Synchronization"),
         ModuleRow(
-            "Wakes", own: "APNs BrokerAPI CLinux OperatorLog PlainText RequestText Webhook",
+            "Wakes",
+            own: "APNs BrokerAPI CLinux HermesMessages OperatorLog PlainText RequestText Webhook",
             outside: "Logging Synchronization"),
         ModuleRow(
             "LoginServices",
@@ -116,7 +117,10 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             outside: "Glibc"),
         ModuleRow(
             "BrokerFeatures",
-            own: "Addresses Authorization BrokerAPI BrokerCore MQTTCodec MQTTCore Store Structures",
+            own: """
+                Addresses Authorization BrokerAPI BrokerCore HermesMessages MQTTCodec MQTTCore Store \
+                Structures
+                """,
             outside: "Glibc"),
         ModuleRow(
             "BrokerRuntime",

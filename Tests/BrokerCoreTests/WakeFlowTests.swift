@@ -462,6 +462,119 @@ struct WakeFlowTests {
         #expect(sender.wakes.map(\.waiting) == [1])
     }
 
+    /// A broker that clears badges, whose rule sets them, and a phone that has been told of a message.
+    private func makeBadged(_ isOn: Bool = true) throws -> ShardLink {
+        let link = makeLink {
+            $0.wakeClearsBadge = isOn
+            $0.wakeRules = [WakeRule(filter: "orders/#", kind: .alert, badge: true)]
+        }
+        try disconnect(try connectPhone(in: link), from: link)
+        publish("orders/1", to: link)
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        return link
+    }
+
+    /// The phone comes back and acknowledges so many messages, the first of which has identifier 1.
+    private func fetch(_ count: UInt16, from link: ShardLink) throws -> Handle {
+        let phone = try link.connect("phone", cleanSession: false)
+        link.turn()
+        link.commitAll()
+        for identifier in 1...count { try link.send(phone, .puback(identifier)) }
+        link.turn()
+        link.commitAll()
+        return phone
+    }
+
+    @Test("the badge is cleared once the phone has fetched everything, and once only")
+    func badgeCleared() throws {
+        let link = try makeBadged()
+        publish("other", to: link)
+        let phone = try fetch(1, from: link)
+        #expect(sender.wakes.isEmpty, "a message waits still")
+        try link.send(phone, .puback(2))
+        link.turn()
+        #expect(sender.wakes.map(\.kind) == [.badge])
+        #expect(sender.wakes.map(\.waiting) == [0])
+        #expect(link.shard.device(of: "phone")?.lastOutcome == "accepted")
+        sender.answer(link, .later(milliseconds: 0), reason: "ServiceUnavailable")
+        sender.ask(link)
+        #expect(link.shard.device(of: "phone")?.lastReason == nil)
+        link.advance(milliseconds: 2_000)
+        #expect(sender.wakes.map(\.kind) == [.badge], "it is tried again")
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        publish("other", to: link)
+        try link.send(phone, .puback(3))
+        link.advance(milliseconds: 120_000)
+        #expect(sender.wakes.isEmpty)
+        #expect(link.shard.device(of: "phone")?.wake == DeviceDetail.WakeState.none)
+    }
+
+    @Test("a badge stays without the setting, and the setting's reload clears it with the next fetch")
+    func badgeSetting() throws {
+        let link = try makeBadged(false)
+        let phone = try fetch(1, from: link)
+        link.advance(milliseconds: 120_000)
+        #expect(sender.wakes.isEmpty)
+        var limits = link.shard.context.limits
+        limits.wakeClearsBadge = true
+        link.shard.context.limits = limits
+        publish("other", to: link)
+        try link.send(phone, .puback(2))
+        link.turn()
+        #expect(sender.wakes.map(\.kind) == [.badge])
+    }
+
+    @Test("a new message takes the place of a badge that is about to be cleared")
+    func badgeReplaced() throws {
+        let link = try makeBadged()
+        // The sender takes nothing for now.
+        sender.ask(link, most: 0)
+        try disconnect(try fetch(1, from: link), from: link)
+        #expect(link.shard.device(of: "phone")?.wake == .ready)
+        link.advance(milliseconds: 31_000)
+        publish("orders/2", to: link)
+        sender.ask(link)
+        #expect(sender.wakes.map(\.kind) == [.alert])
+        #expect(sender.wakes.map(\.waiting) == [1])
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        #expect(sender.wakes.isEmpty)
+        try disconnect(try fetch(2, from: link), from: link)
+        #expect(sender.wakes.map(\.kind) == [.badge])
+        // It comes while the clearing is under way, and is told after it.
+        publish("orders/3", to: link)
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        link.advance(milliseconds: 31_000)
+        #expect(sender.wakes.map(\.topic) == ["orders/3"])
+    }
+
+    @Test("a badge is cleared when what it counts expires, or with another session")
+    func badgeWithoutFetch() throws {
+        let link = makeLink {
+            $0.wakeClearsBadge = true
+            $0.wakeRules = [WakeRule(filter: "orders/#", kind: .alert, badge: true)]
+        }
+        try disconnect(try connectPhone(in: link), from: link)
+        publish("orders/1", expiresInMs: 60_000, to: link)
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        link.advance(milliseconds: 62_000)
+        #expect(sender.wakes.map(\.kind) == [.badge])
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        publish("orders/2", to: link)
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        let again = try link.connect("phone", cleanSession: true)
+        link.turn()
+        link.commitAll()
+        #expect(sender.wakes.map(\.kind) == [.badge])
+        link.lose(again)
+    }
+
     @Test(
         "a device that was gone before it registered is asked for a few times, then set aside")
     func staleGone() throws {

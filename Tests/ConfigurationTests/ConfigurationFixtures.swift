@@ -153,6 +153,7 @@ let changedValues: [String: String] = [
     "wakes.merge": "1m",
     "wakes.reconnect_window": "0s",
     "wakes.unanswered": "5s",
+    "wakes.clear_badge": "true",
     "wakes.apns.key_file": "/etc/hermes/AuthKey.p8",
     "wakes.apns.key_id": "ABC123DEFG",
     "wakes.apns.team_id": "DEF123GHIJ",

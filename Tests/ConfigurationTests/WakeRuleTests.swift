@@ -10,9 +10,10 @@ struct WakeRuleTests {
     @Test("each part of a rule has its place")
     func parts() throws {
         let text =
-            "alert orders/# title=T subtitle=S body=B args=order+status sound=default badge thread=all category=C level=critical mutable priority=10 expires=90s fields=a"
+            "alert orders/# title=T subtitle=S_{a} body={a}_{b}B args=order+status sound=default badge thread=all category=C level=critical mutable priority=10 expires=90s fields=a"
         let rule = try #require(try Self.format.read(text).first)
-        #expect(rule.subtitleKey == "S")
+        #expect(rule.subtitleKey == "S_{a}")
+        #expect(rule.bodyKey == "{a}_{b}B")
         #expect(rule.arguments == ["order", "status"])
         #expect(rule.thread == .name("all"))
         #expect(rule.category == "C")
@@ -37,6 +38,10 @@ struct WakeRuleTests {
             ("alert a threads=x", "Known are"),
             ("alert a thread thread=x", "Give it once"),
             ("alert a args=", "as the app has it"),
+            ("alert a body=A_{}", "ORDER_{status}"),
+            ("alert a body=A_{b", "ORDER_{status}"),
+            ("alert a title=A_b}", "ORDER_{status}"),
+            ("alert a subtitle={{b}}", "ORDER_{status}"),
             ("alert a args=\(Array(repeating: "a", count: 17).joined(separator: "+"))", "small"),
         ])
     func refused(_ text: String, cure: String) {

@@ -33,10 +33,11 @@ class Office:
     """A broker that wakes phones through a mock of Apple, its API, and phones."""
 
     def __init__(
-        self, from_file, paho_client, apple: Apple, *rules: str, merge: str = "1s"
+        self, from_file, paho_client, apple: Apple, *rules: str, merge: str = "1s",
+        more: str = "",
     ) -> None:
         text = apple.configuration(*(rules or (RULE,))).replace(
-            "wakes:\n", f"wakes:\n  merge: {merge}\n  reconnect_window: 1s\n", 1
+            "wakes:\n", f"wakes:\n  merge: {merge}\n  reconnect_window: 1s\n{more}", 1
         )
         self.broker: FromFile = from_file(text)
         self.api = AdminAPI(self.broker)
@@ -106,6 +107,32 @@ def test_a_phone_that_is_away_is_woken(office: Office, apple: Apple) -> None:
     assert len(apple.provider_tokens) == 1
     assert apple.provider_tokens[0] not in office.broker.log.text
     assert "0102ff" not in office.broker.log.text
+
+
+def test_the_badge_goes_once_everything_is_fetched(
+    from_file, paho_client, apple: Apple
+) -> None:
+    """Also after a kill that came before the phone did; and an order's status chooses its text."""
+    office = Office(
+        from_file, paho_client, apple,
+        "alert orders/# body=ORDER_{status} args=orderId badge", more="  clear_badge: true\n")
+    office.phone("phone", "ab01")
+    answer = office.api.post_json("/v1/orders/4711/status", {"salesId": "s1", "status": "APPROVED"})
+    assert answer.status == 200, answer
+    first = apple.await_accepted(1)[0]
+    assert first.payload["aps"] == {
+        "alert": {"loc-key": "ORDER_APPROVED", "loc-args": ["1", "orders/s1/4711", "4711"]},
+        "badge": 1,
+    }
+    eventually(lambda: office.device("phone")["wake"] == "none", "the answer is stored")
+    office.broker.kill()
+    office.broker.start()
+    assert len(apple.notifications) == 1
+    paho_client("phone", to=office.broker, clean_session=False).take()
+    second = apple.await_accepted(2)[1]
+    assert second.payload == {"aps": {"badge": 0}}
+    assert second.headers["apns-push-type"] == "alert"
+    assert second.headers["apns-priority"] == "5"
 
 
 def test_what_follows_is_merged(from_file, paho_client, apple: Apple) -> None:

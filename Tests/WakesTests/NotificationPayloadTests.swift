@@ -1,4 +1,5 @@
 import BrokerAPI
+import HermesMessages
 import RequestText
 import Testing
 
@@ -38,6 +39,52 @@ struct NotificationPayloadTests {
         #expect(
             text(wake(kind: .background))
                 == #"{"aps":{"content-available":1},"hermes":{"topic":"orders/1","count":3}}"#)
+    }
+
+    @Test("a badge goes without a word")
+    func badge() { #expect(text(wake(kind: .badge)) == #"{"aps":{"badge":0}}"#) }
+
+    @Test("an order's status gives the texts their arguments and their keys")
+    func orderStatus() throws {
+        var rule = WakeRule(
+            filter: "#", kind: .alert, titleKey: "ORDER", bodyKey: "ORDER_{status}",
+            fields: ["sales_id", "updatedAtMs"])
+        rule.arguments = ["orderId", "status", "details.bank", "missing"]
+        let update = OrderStatusUpdate(
+            orderID: "4711", salesID: "s1", status: .approved, reason: "Grüße", updatedAtMs: 12,
+            details: ["bank": "B & C"])
+        let envelope = Envelope(
+            messageID: "m", topic: "orders/s1/4711", channel: "orders/s1", publishedAtMs: 1,
+            contentType: OrderStatusUpdate.contentType, payload: try update.encoded())
+        var one = wake("orders/s1/4711", rule: rule)
+        // The sequence number follows with the commit.
+        one.payload = try envelope.encoded() + [Envelope.sequenceTag, 1]
+        let arguments = #"["3","orders/s1/4711","4711","APPROVED","B & C",""]"#
+        #expect(
+            text(one)
+                == #"{"aps":{"alert":{"title-loc-key":"ORDER","title-loc-args":\#(arguments),"loc-key":"ORDER_APPROVED","loc-args":\#(arguments)}},"hermes":{"topic":"orders/s1/4711","count":3,"fields":{"sales_id":"s1","updatedAtMs":12}}}"#
+        )
+        for count in one.payload.indices {
+            var cut = one
+            cut.payload = Array(one.payload[..<count])
+            #expect(text(cut).hasPrefix(#"{"aps":{"alert":{"title-loc-key":"ORDER""#), "\(count)")
+        }
+    }
+
+    @Test("a key whose field is missing, or is no part of a key, is left out", arguments: [
+        (#"{"status":"paid-1.x_"}"#, "A_paid-1.x__Z", "T_paid-1.x_"),
+        (#"{"status":7}"#, "A_7_Z", "T_7"),
+        (#"{"status":"a b"}"#, "HERMES_MESSAGES", nil),
+        (#"{"status":""}"#, "HERMES_MESSAGES", nil), ("{}", "HERMES_MESSAGES", nil),
+        ("no JSON", "HERMES_MESSAGES", nil),
+    ])
+    func keys(payload: String, body: String, title: String?) {
+        let rule = WakeRule(
+            filter: "#", kind: .alert, titleKey: "T_{status}", bodyKey: "A_{status}_Z")
+        let title = title.map { #""title-loc-key":"\#($0)","# } ?? ""
+        #expect(
+            text(wake(rule: rule, payload: payload)).hasPrefix(
+                #"{"aps":{"alert":{\#(title)"loc-key":"\#(body)","loc-args""#))
     }
 
     @Test("a rule gives the texts their arguments, and the notification its place and its weight")

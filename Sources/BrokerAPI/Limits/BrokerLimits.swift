@@ -61,6 +61,8 @@ public struct BrokerLimits: Sendable, Equatable {
     public var wakeReconnectMilliseconds: UInt64 = 15_000
     /// A connected client that does not acknowledge a message for this time is woken.
     public var wakeUnansweredMilliseconds: UInt64 = 20_000
+    /// True to take the number off an app's icon once nothing waits for its client.
+    public var wakeClearsBadge = false
     /// Bytes of what happened to clients lately; 0 keeps none.
     public var historyBytes = 32 * 1024 * 1024
     /// True when the ends of receivers are kept as events until they are taken.

@@ -4,6 +4,19 @@ public enum WakeKind: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     case alert = 1
     /// A silent one, which Apple throttles and which does not start an app that its user ended.
     case background = 2
+    /// Takes the number off the app's icon, since nothing waits any more. No rule names it.
+    case badge = 3
+}
+
+extension WakeKind {
+    /// The word for it in rules and documents.
+    public var name: String {
+        switch self {
+        case .alert: "alert"
+        case .background: "background"
+        case .badge: "badge"
+        }
+    }
 }
 
 /// A rule of the configuration: messages on topics of its filter wake the phones for which they
@@ -18,18 +31,18 @@ public struct WakeRule: Sendable, Equatable {
     public var kind: WakeKind?
     /// Keys of texts in the app (`title-loc-key`, `loc-key`), which iOS shows in the user's
     /// language; the body's text may use the number of messages and the topic. Without them the
-    /// notification has the count alone.
+    /// notification has the count alone. A name in braces stands for a field of the payload.
     public var titleKey: String?
     public var subtitleKey: String?
     public var bodyKey: String?
-    /// Names of top-level fields of a JSON payload whose values are further arguments of these texts,
-    /// after the number of messages and the topic.
+    /// Names of top-level fields of a JSON payload, or of an order's status, whose values are further
+    /// arguments of these texts, after the number of messages and the topic.
     public var arguments: [String] = []
     /// The name of a sound, such as `default`.
     public var sound: String?
     /// True shows the number of waiting messages on the app's icon.
     public var badge: Bool
-    /// Names of top-level fields of a JSON payload that go into the notification.
+    /// Names of such fields that go into the notification.
     public var fields: [String]
     /// True has the app's service extension change the notification before it is shown.
     public var isMutable = false
@@ -42,6 +55,12 @@ public struct WakeRule: Sendable, Equatable {
     public var priority: UInt8?
     /// Seconds for which the notification is of use; `nil` as long as the message, at most a day.
     public var expiresInSeconds: Int64?
+
+    /// True when the notification has something of the message's payload.
+    public var readsPayload: Bool {
+        !fields.isEmpty || !arguments.isEmpty
+            || [titleKey, subtitleKey, bodyKey].contains { $0?.utf8.contains(0x7B) ?? false }
+    }
 
     public enum Thread: Sendable, Equatable {
         /// The topic of the message.

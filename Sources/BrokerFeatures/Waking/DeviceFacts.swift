@@ -27,12 +27,18 @@ struct StoredDevice: Hashable, Sendable {
         var atMs: Int64
         /// Messages below the position that asked for a wake and were not fetched at that time.
         var told: UInt32
+        /// True when a notification has put a number on the app's icon that is not cleared.
+        var showsBadge: Bool
 
-        init(session: UInt64 = 0, position: UInt64 = 0, atMs: Int64 = 0, told: UInt32 = 0) {
+        init(
+            session: UInt64 = 0, position: UInt64 = 0, atMs: Int64 = 0, told: UInt32 = 0,
+            showsBadge: Bool = false
+        ) {
             self.session = session
             self.position = position
             self.atMs = atMs
             self.told = told
+            self.showsBadge = showsBadge
         }
     }
 
@@ -90,6 +96,7 @@ extension WriteBatch {
             $0.put(woken.position)
             $0.put(woken.atMs)
             $0.put(woken.told)
+            $0.put(woken.showsBadge)
         }
     }
 }
@@ -117,11 +124,12 @@ extension StoredDevice.Woken {
         var value = FactReader(fact.value)
         var woken = StoredDevice.Woken(
             session: try value.number(), position: try value.number())
-        // Earlier versions stored no more.
+        // Earlier versions stored less.
         if !value.isAtEnd {
             woken.atMs = try value.time()
             woken.told = try value.count()
         }
+        if !value.isAtEnd { woken.showsBadge = try value.flag() }
         try value.finish()
         return ([UInt8](fact.key), woken)
     }

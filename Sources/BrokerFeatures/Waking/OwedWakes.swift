@@ -18,15 +18,24 @@ struct OwedWakes: ~Copyable {
         case sent
     }
 
+    /// What a notification is sent for.
+    enum Purpose: UInt8, BitwiseCopyable {
+        /// Messages wait.
+        case messages
+        /// An operator tries it, whatever waits.
+        case trial
+        /// No message waits any more: the number on the app's icon goes.
+        case badge
+    }
+
     struct Owed: BitwiseCopyable {
         let device: UInt32
         var state = State.watching
+        var purpose = Purpose.messages
         /// True when its sender has been told that the hand-out is of no use any more.
         var isWithdrawn = false
         /// True until memory knows the messages from the cursor on.
         var needsReading = false
-        /// True for the operator's trial, which is sent whatever waits.
-        var isTest = false
         var attempts: UInt8 = 0
         var kind = WakeKind.alert
         /// Index of the rule; `nil` before a message asked for the wake.

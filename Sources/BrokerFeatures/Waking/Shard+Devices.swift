@@ -159,7 +159,7 @@ extension Shard {
         if let existing { removeDevice(existing) }
         guard let place = features.devices.add(device, pool: pool) else { return false }
         commits.records.device(device)
-        if device.woken.session != 0 { record(device.woken, of: place) }
+        if device.woken.session != 0 || device.woken.showsBadge { record(device.woken, of: place) }
         serve(place)
         return true
     }
@@ -178,6 +178,7 @@ extension Shard {
         sessions[session].isWatched =
             device.map { features.devices.serves($0, userName: sessions[session].ownerName) }
             ?? false
+        if let device, sessions[session].isWatched { followBadge(of: device, session) }
     }
 
     /// The device that is woken for a session; `nil` without one.
@@ -199,6 +200,7 @@ extension Shard {
     }
 
     private mutating func removeDevice(_ device: UInt32) {
+        features.devices[device].woken.showsBadge = false
         endWake(of: device)
         if let session = session(for: device) { sessions[session].isWatched = false }
         features.devices.remove(device, pool: pool)

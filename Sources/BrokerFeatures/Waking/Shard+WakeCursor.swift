@@ -30,7 +30,8 @@ extension Shard {
         let woken = StoredDevice.Woken(
             session: sessions[session].number, position: position,
             atMs: told > 0 ? context.wallClockMs : features.devices[device].woken.atMs,
-            told: min(former &+ told, queue.waiting + queue.inFlight))
+            told: min(former &+ told, queue.waiting + queue.inFlight),
+            showsBadge: features.devices[device].woken.showsBadge)
         features.devices[device].woken = woken
         if sessions[session].isPersistent { record(woken, of: device) }
     }

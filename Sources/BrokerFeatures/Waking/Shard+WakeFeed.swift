@@ -82,14 +82,21 @@ extension Shard {
     private mutating func makeWake(_ place: UInt32) -> Wake? {
         let device = features.wakes[place].device
         let session = session(for: device)
-        if !features.wakes[place].isTest {
+        switch features.wakes[place].purpose {
+        case .trial: break
+        case .badge:
+            guard mustClearBadge(of: device) else {
+                endWake(of: device)
+                return nil
+            }
+        case .messages:
             guard let session, !features.devices[device].isSetAside else {
                 endWake(of: device)
                 return nil
             }
             guard mustWake(place, session) else { return nil }
         }
-        if !features.wakes[place].isTest {
+        if features.wakes[place].purpose != .trial {
             features.wakes[place].seen = features.wakes[place].target
             features.wakes[place].told = features.wakes[place].count
             features.wakes[place].attempts = min(30, features.wakes[place].attempts + 1)
@@ -133,21 +140,31 @@ extension Shard {
         }
         let nowS = context.wallClockMs / 1_000
         let expiry = owed.expiresAtMs == 0 ? Int64.max : owed.expiresAtMs / 1_000
-        let rule = owed.rule.flatMap { features.wakeRules[$0] }
+        let isOfMessages = owed.purpose == .messages
+        let rule = isOfMessages ? owed.rule.flatMap { features.wakeRules[$0] } : nil
         var wake = Wake(
             handOut: handOut(of: place),
             clientID: features.devices.clientID(of: owed.device), device: device,
-            kind: owed.kind,
-            rule: rule,
+            kind: owed.purpose == .badge ? .badge : owed.kind, rule: rule,
             topic: String(decoding: owed.topic.array, as: UTF8.self),
-            payload: owed.payload.array, waiting: Int(max(1, waiting ?? 0)),
-            collapseID: WakeNames.collapseID(owed.collapse),
+            payload: owed.payload.array, 
+            waiting: owed.purpose == .badge ? 0 : Int(max(1, waiting ?? 0)),
+            collapseID: WakeNames.collapseID(owed.purpose == .badge ? 0 : owed.collapse),
             notificationID: WakeNames.notification(
-                device.token, session: number, position: owed.target, isTest: owed.isTest,
-                at: owed.isTest ? context.wallClockMs : 0),
+                device.token, session: number, position: owed.target, isOfMessages: isOfMessages,
+                at: nameTime(of: owed)),
             expiresAt: min(expiry, nowS + (rule?.expiresInSeconds ?? Self.mostSeconds)))
-        wake.attempt = Int(owed.attempts) - (owed.isTest ? 0 : 1)
+        wake.attempt = Int(owed.attempts) - (owed.purpose == .trial ? 0 : 1)
         return wake
+    }
+
+    /// The time by which a notification is named that no position of a queue names.
+    private func nameTime(of owed: OwedWakes.Owed) -> Int64 {
+        switch owed.purpose {
+        case .messages: 0
+        case .trial: context.wallClockMs
+        case .badge: features.devices[owed.device].woken.atMs
+        }
     }
 
     // MARK: Answers
@@ -174,10 +191,11 @@ extension Shard {
         let outcome = effect(of: answer.outcome, on: device)
         let result = outcome.result
         features.wakeCounters.results.add(result)
-        if outcome != .givenBack {
+        // A badge that is cleared tells nobody of a message.
+        if outcome != .givenBack, features.wakes[wake].purpose != .badge || result == .badDevice {
             features.devices.answered(device, result, answer.reason, atMs: context.wallClockMs)
         }
-        if features.wakes[wake].isTest {
+        if features.wakes[wake].purpose == .trial {
             answerTrial(of: device, result == .givenBack ? .later : result, answer.reason)
         }
         switch outcome {
@@ -216,11 +234,14 @@ extension Shard {
     /// Has a wake go on that its sender did not send: it was no attempt.
     private mutating func giveBack(_ wake: UInt32) {
         let device = features.wakes[wake].device
-        guard !features.wakes[wake].isTest else {
+        guard features.wakes[wake].purpose != .trial else {
             endTrial(wake)
             return
         }
         features.wakes[wake].attempts -= min(1, features.wakes[wake].attempts)
+        guard features.wakes[wake].purpose == .messages else {
+            return continueClearing(wake, after: 0)
+        }
         guard let session = session(for: device) else { return endWake(of: device) }
         // It comes after the others, so that one that takes the service down stops nobody.
         continueWake(wake, session, after: 0)
@@ -229,15 +250,20 @@ extension Shard {
     /// Ends a wake that has been told; messages that came meanwhile wait for the next.
     private mutating func finish(_ wake: UInt32, isTold: Bool) {
         let device = features.wakes[wake].device
-        guard !features.wakes[wake].isTest else {
+        switch features.wakes[wake].purpose {
+        case .messages: break
+        case .trial:
             if isTold { features.devices[device].woken.atMs = context.wallClockMs }
-            endTrial(wake)
-            return
+            return endTrial(wake)
+        case .badge:
+            noteBadgeCleared(device)
+            return endTrial(wake)
         }
         guard let session = session(for: device) else { return endWake(of: device) }
         setWoken(
             device, session, below: features.wakes[wake].seen,
             told: isTold ? max(1, features.wakes[wake].told) : 0)
+        if isTold { noteBadge(of: wake) }
         guard features.wakes[wake].target > features.wakes[wake].seen,
             sessions[session].outbound.holdsMessages(below: features.wakes[wake].target)
         else { return endWake(of: device) }
@@ -251,9 +277,11 @@ extension Shard {
         let device = features.wakes[wake].device
         let grown = Self.firstPauseMilliseconds << UInt64(max(1, features.wakes[wake].attempts) - 1)
         let pause = max(min(grown, Self.longestPauseMilliseconds), milliseconds)
-        guard !features.wakes[wake].isTest else {
-            endTrial(wake, pause: min(pause, Self.longestPauseMilliseconds))
-            return
+        switch features.wakes[wake].purpose {
+        case .messages: break
+        case .trial: return endTrial(wake, pause: min(pause, Self.longestPauseMilliseconds))
+        case .badge:
+            return continueClearing(wake, after: min(pause, Self.longestPauseMilliseconds))
         }
         guard let session = session(for: device) else { return endWake(of: device) }
         continueWake(wake, session, after: min(pause, Self.longestPauseMilliseconds))
@@ -261,8 +289,8 @@ extension Shard {
 
     /// Sets aside a device that the push service refuses, until it registers again.
     private mutating func setAside(_ device: UInt32) {
-        endWake(of: device)
         features.devices[device].isSetAside = true
+        endWake(of: device)
         features.devices[device].woken = StoredDevice.Woken()
         commits.records.device(features.devices.stored(device))
     }

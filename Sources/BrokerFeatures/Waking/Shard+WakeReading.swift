@@ -14,7 +14,7 @@ extension Shard {
             return
         }
         let wake = features.devices[device].owed
-        guard features.wakes[wake].state != .reading, !features.wakes[wake].isTest,
+        guard features.wakes[wake].state != .reading, features.wakes[wake].purpose == .messages,
             position < features.wakes[wake].target, position >= cursor(of: device, session)
         else { return }
         features.wakes[wake].needsReading = true

@@ -21,7 +21,7 @@ extension Shard {
         }
         features.trials[device] = reply
         let wake = owe(device)
-        features.wakes[wake].isTest = true
+        features.wakes[wake].purpose = .trial
         makeReady(wake)
     }
 
@@ -46,15 +46,15 @@ extension Shard {
             .success(WakeTrial(outcome: result.name, reason: reason.isEmpty ? nil : reason)))
     }
 
-    /// Ends an operator's trial, whatever its answer: what was owed before it, and what came
-    /// meanwhile, is owed still, and goes on after a pause in milliseconds.
+    /// Ends an operator's trial, or the clearing of a badge, whatever its answer: what was owed before
+    /// it, and what came meanwhile, is owed still, and goes on after a pause in milliseconds.
     mutating func endTrial(_ wake: UInt32, pause: UInt64 = 0) {
         let device = features.wakes[wake].device
         guard let session = session(for: device), !features.devices[device].isSetAside,
             features.wakes[wake].count > 0 || features.wakes[wake].needsReading,
             sessions[session].outbound.holdsMessages(below: features.wakes[wake].target)
         else { return endWake(of: device) }
-        features.wakes[wake].isTest = false
+        features.wakes[wake].purpose = .messages
         continueWake(wake, session, after: pause)
     }
 }

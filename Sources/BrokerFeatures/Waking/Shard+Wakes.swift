@@ -34,7 +34,7 @@ extension Shard {
         else { return }
         context.budget.spend(WorkBudget.wake)
         features.wakeCounters.asked += 1
-        let isNew = features.devices[device].owed == noIndex
+        let isNew = features.devices[device].owed == noIndex || stopClearing(device)
         let wake = owe(device)
         features.wakes[wake].target = position + 1
         features.wakes[wake].ticket = delivery.ticket
@@ -152,7 +152,7 @@ extension Shard {
             return
         }
         let wake = features.devices[device].owed
-        guard !features.wakes[wake].isTest else { return }
+        guard features.wakes[wake].purpose == .messages else { return }
         if features.wakes[wake].state == .sent { return withdraw(wake) }
         if features.wakes[wake].state != .watching { features.wakeCounters.cancelled += 1 }
         watch(wake)
@@ -185,7 +185,9 @@ extension Shard {
             return
         }
         let wake = features.devices[device].owed
-        guard features.wakes[wake].state != .sent, !features.wakes[wake].isTest else { return }
+        guard features.wakes[wake].state != .sent, features.wakes[wake].purpose == .messages else {
+            return
+        }
         let queue = sessions[session].outbound
         guard queue.holdsMessages(below: features.wakes[wake].target) else {
             endWake(of: device)
@@ -199,12 +201,13 @@ extension Shard {
     mutating func endWake(of device: UInt32) {
         let wake = features.devices[device].owed
         guard wake != noIndex else { return }
-        if features.wakes[wake].isTest {
+        if features.wakes[wake].purpose == .trial {
             answerTrial(of: device, .later, "it ended without an answer")
         }
         if features.wakes[wake].state == .sent { withdraw(wake) }
         features.wakes.remove(wake, pool: pool)
         features.devices[device].owed = noIndex
+        clearBadge(of: device)
     }
 
     /// Handles wakes whose time has come.
@@ -223,7 +226,7 @@ extension Shard {
             case .sent:
                 features.wakeCounters.unanswered += 1
                 withdraw(wake)
-                guard !features.wakes[wake].isTest else {
+                guard features.wakes[wake].purpose != .trial else {
                     answerTrial(of: handle.index, .later, "it ended without an answer")
                     endTrial(wake)
                     continue
@@ -268,7 +271,9 @@ extension Shard {
     /// interval.
     mutating func restoreWakes() {
         for device in 0..<features.devices.endIndex where features.devices[device].generation != 0 {
-            guard let session = session(for: device), owesWake(device, session) else { continue }
+            guard let session = session(for: device) else { continue }
+            followBadge(of: device, session)
+            guard owesWake(device, session) else { continue }
             features.devices[device].woken.atMs = context.wallClockMs
             examineQueue(of: session, device)
         }

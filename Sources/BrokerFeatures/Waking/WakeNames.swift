@@ -17,12 +17,12 @@ enum WakeNames {
     }
 
     /// The name of the notification about the messages of a session below a position: a UUID of
-    /// version 8 (RFC 9562, section 5.8). A trial is one of its own, named by its time.
+    /// version 8 (RFC 9562, section 5.8). Trials and cleared badges have names of their own, by a time.
     static func notification(
-        _ token: [UInt8], session: UInt64, position: UInt64, isTest: Bool, at timeMs: Int64
+        _ token: [UInt8], session: UInt64, position: UInt64, isOfMessages: Bool, at timeMs: Int64
     ) -> (high: UInt64, low: UInt64) {
         let salt = session &* 0x9E37_79B9_7F4A_7C15 ^ position ^ UInt64(bitPattern: timeMs) << 20
-        let seed = isTest ? ~salt : salt
+        let seed = isOfMessages ? salt : ~salt
         return token.withUnsafeBytes { token in
             let (high, low) = (first(token, salt: seed), second(token, salt: seed))
             return (high & ~0xF000 | 0x8000, low & ~(3 << 62) | 1 << 63)

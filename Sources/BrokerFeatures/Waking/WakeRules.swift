@@ -42,7 +42,7 @@ struct WakeRules {
         where entry.filter.withUnsafeBytes({ FilterMatch.matches(filter: $0, topic: topic) }) {
             return WakeChoice(
                 kind: entry.rule.kind, rule: UInt8(index),
-                includesFields: !entry.rule.fields.isEmpty || !entry.rule.arguments.isEmpty)
+                includesFields: entry.rule.readsPayload)
         }
         return WakeChoice()
     }

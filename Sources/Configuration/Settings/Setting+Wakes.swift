@@ -4,7 +4,7 @@ extension Setting {
     static let wakeSettings: [Setting] = [
         .single(
             "wakes.rules", \.limits.wakeRules, .wakeRules,
-            "Messages that wake phones: `alert`, `background` or `none`, a topic filter, and for an alert `title=`, `subtitle=`, `body=` (keys of texts in the app), `args=` (fields of a JSON payload for these texts, with + between them), `sound=`, `badge`, `thread`, `category=`, `level=`, `mutable`, `priority=`, `expires=` and `fields=`, as in push.md. The first rule whose filter fits decides."
+            "Messages that wake phones: `alert`, `background` or `none`, a topic filter, and for an alert `title=`, `subtitle=`, `body=` (keys of texts in the app; `{FIELD}` in one stands for a field of the payload), `args=` (fields of the payload for these texts, with + between them), `sound=`, `badge`, `thread`, `category=`, `level=`, `mutable`, `priority=`, `expires=` and `fields=`, as in wakes.md. The first rule whose filter fits decides."
         ),
         .single(
             "wakes.merge", \.limits.wakeMergeMilliseconds,
@@ -20,6 +20,10 @@ extension Setting {
             "wakes.unanswered", \.limits.wakeUnansweredMilliseconds,
             .milliseconds(.seconds(5)...(.seconds(600))),
             "A connected phone that does not acknowledge a message for so long is woken."),
+        .single(
+            "wakes.clear_badge", \.limits.wakeClearsBadge, .boolean,
+            "Takes the number that a rule with `badge` has put on the app's icon away, by a notification of its own, once nothing waits for the client any more."
+        ),
         .single(
             "wakes.apns.key_file", \.wakes.apns.keyFile,
             ValueFormat.path("a .p8 key file").optional(),

@@ -70,11 +70,11 @@ extension ValueFormat where Value == [WakeRule] {
         _ name: String, _ value: String?, of rule: inout WakeRule
     ) throws(RefusedValue) {
         switch (name, value) {
-        case ("title", let key?): rule.titleKey = try word(key, name)
-        case ("body", let key?): rule.bodyKey = try word(key, name)
+        case ("title", let text?): rule.titleKey = try key(text, name)
+        case ("body", let text?): rule.bodyKey = try key(text, name)
         case ("sound", let sound?): rule.sound = try word(sound, name)
         case ("badge", nil): rule.badge = true
-        case ("subtitle", let key?): rule.subtitleKey = try word(key, name)
+        case ("subtitle", let text?): rule.subtitleKey = try key(text, name)
         case ("category", let category?): rule.category = try word(category, name)
         case ("thread", nil): rule.thread = .topic
         case ("thread", let thread?): rule.thread = .name(try word(thread, name))
@@ -133,6 +133,21 @@ extension ValueFormat where Value == [WakeRule] {
         return number
     }
 
+    /// The key of a text, which may name fields in braces.
+    private static func key(_ text: String, _ name: String) throws(RefusedValue) -> String {
+        let isWhole = text.split(separator: "{", omittingEmptySubsequences: false).enumerated()
+            .allSatisfy { place, part in
+                let ends = part.utf8.count { $0 == 0x7D }
+                return place == 0 ? ends == 0 : ends == 1 && part.utf8.first != 0x7D
+            }
+        guard isWhole else {
+            throw RefusedValue(
+                complaint: "\(name)=\(quoted(text)) has braces that name no field",
+                cure: "Write such as ORDER_{status}.")
+        }
+        return try word(text, name)
+    }
+
     /// A key or a name, which stands in JSON as it is.
     private static func word(_ text: String, _ name: String) throws(RefusedValue) -> String {
         let isPlain = text.utf8.allSatisfy {
@@ -148,7 +163,7 @@ extension ValueFormat where Value == [WakeRule] {
 
     private static func text(_ rule: WakeRule) -> String {
         var words = [
-            rule.kind.map { $0 == .alert ? "alert" : "background" } ?? "none", rule.filter,
+            rule.kind?.name ?? "none", rule.filter,
         ]
         if let key = rule.titleKey { words.append("title=\(key)") }
         if let key = rule.subtitleKey { words.append("subtitle=\(key)") }

@@ -1,9 +1,7 @@
-import BrokerCore
-
 /// Reads the fields of a Protocol Buffers message in their order, without allocating ("Encoding",
 /// Protocol Buffers documentation). Groups, which proto3 does not have, count as malformed.
-struct ProtobufFields {
-    enum Value {
+package struct ProtobufFields {
+    package enum Value {
         case number(UInt64)
         case bytes(UnsafeRawBufferPointer)
     }
@@ -11,13 +9,13 @@ struct ProtobufFields {
     private let bytes: UnsafeRawBufferPointer
     private var position = 0
     /// True once a field broke the format.
-    private(set) var isMalformed = false
+    package private(set) var isMalformed = false
 
     /// The bytes must outlive this value and what it returns.
-    init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+    package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
     /// The next field; `nil` at the end and at a malformed one.
-    mutating func next() -> (field: UInt64, value: Value)? {
+    package mutating func next() -> (field: UInt64, value: Value)? {
         guard position < bytes.count, !isMalformed else { return nil }
         guard let tag = varint(), tag >> 3 > 0, tag >> 3 < 1 << 29, let value = value(of: tag & 7)
         else {
