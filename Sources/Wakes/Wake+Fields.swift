@@ -33,9 +33,11 @@ struct PayloadFields {
             ("salesId", update.salesID), ("sales_id", update.salesID),
             ("status", update.status.shortName), ("reason", update.reason),
         ]
-        let times = ["updatedAtMs", "updated_at_ms"]
+        let time = JSONValue.number("\(update.updatedAtMs)")
         return texts.map { JSONMember(name: ForeignText($0), value: .string(ForeignText($1))) }
-            + times.map { JSONMember(name: ForeignText($0), value: .number("\(update.updatedAtMs)")) }
+            + ["updatedAtMs", "updated_at_ms"].map {
+                JSONMember(name: ForeignText($0), value: time)
+            }
             + update.details.map { key, value in
                 JSONMember(
                     name: ForeignText("details." + key.string), value: .string(ForeignText(value)))

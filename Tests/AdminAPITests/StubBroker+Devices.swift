@@ -20,6 +20,14 @@ extension StubBroker.State {
             asked.reply(.success(page))
         case let asked as Asked<TryWake>:
             asked.reply(.success(devices[asked.question.clientID] == nil ? nil : trial))
+        case let asked as Asked<ReleaseDevice>:
+            let isThere = devices[asked.question.clientID] != nil
+            asked.reply(.success(isThere ? asked.question.release == .resume : nil))
+        case let asked as Asked<ReleaseDevices>:
+            // Two parts.
+            let isFirst = asked.question.from == 0
+            asked.reply(
+                .success(ReleaseDevices.Answer(released: isFirst ? 2 : 1, next: isFirst ? 7 : nil)))
         default: preconditionFailure("the stub does not answer \(type(of: asked))")
         }
     }

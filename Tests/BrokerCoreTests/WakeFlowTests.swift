@@ -329,6 +329,73 @@ struct WakeFlowTests {
         #expect(sender.wakes.map(\.waiting) == [2])
     }
 
+    @Test("an operator has a device that was set aside sent to again", arguments: [true, false])
+    func resumed(all: Bool) throws {
+        let link = makeLink()
+        for number: UInt8 in 0..<3 {
+            try disconnect(try connectPhone("p\(number)", token: [number], in: link), from: link)
+        }
+        publish("orders/1", to: link)
+        sender.answer(link, .badDevice, reason: "BadDeviceToken")
+        sender.ask(link)
+        let (one, many) = (Answers<Bool?>(), Answers<ReleaseDevices.Answer>())
+        link.shard.releaseDevice(of: "nobody", .resume, reply: one.reply)
+        #expect(one.last == .some(nil))
+        if all {
+            for (bundle, environment) in [("b", nil), (nil, Device.Environment.production)] {
+                link.shard.releaseDevices(
+                    ReleaseDevices(.resume, bundle: bundle, environment: environment, from: 0),
+                    reply: many.reply)
+                link.turn()
+                link.commitAll()
+                #expect(many.last?.released == 0)
+            }
+            link.shard.releaseDevices(
+                ReleaseDevices(
+                    .resume, bundle: "com.example.app", environment: .sandbox, from: 1),
+                reply: many.reply)
+        } else {
+            link.shard.releaseDevice(of: "p2", .resume, reply: one.reply)
+        }
+        link.turn()
+        link.commitAll()
+        link.turn()
+        #expect(all ? many.last?.released == 2 && many.last?.next == nil : one.last == true)
+        #expect(sender.wakes.map(\.clientID).sorted() == (all ? ["p1", "p2"] : ["p2"]))
+        let stored = link.store.records.last { $0.isStored(in: .device) }
+        #expect(stored != nil)
+        link.shard.releaseDevice(of: "p2", .resume, reply: one.reply)
+        link.turn()
+        link.commitAll()
+        #expect(one.last == false)
+    }
+
+    @Test("an operator has a wake tried that pauses, and none that is merged")
+    func retried() throws {
+        let link = makeLink()
+        try disconnect(try connectPhone(in: link), from: link)
+        publish("orders/1", to: link)
+        sender.answer(link, .later(milliseconds: 600_000))
+        sender.ask(link)
+        let answers = Answers<Bool?>()
+        func retry() {
+            link.shard.releaseDevice(of: "phone", .retry, reply: answers.reply)
+            link.turn()
+            link.commitAll()
+            link.turn()
+        }
+        #expect(topics.isEmpty)
+        retry()
+        #expect(answers.last == true)
+        #expect(topics == ["orders/1"])
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        publish("orders/2", to: link)
+        retry()
+        #expect(answers.last == false)
+        #expect(topics.isEmpty)
+    }
+
     @Test("an attempt that fails for now is repeated with the same name after a growing pause")
     func repeated() throws {
         let link = makeLink()
@@ -511,7 +578,8 @@ struct WakeFlowTests {
         #expect(link.shard.device(of: "phone")?.wake == DeviceDetail.WakeState.none)
     }
 
-    @Test("a badge stays without the setting, and the setting's reload clears it with the next fetch")
+    @Test(
+        "a badge stays without the setting, and the setting's reload clears it with the next fetch")
     func badgeSetting() throws {
         let link = try makeBadged(false)
         let phone = try fetch(1, from: link)

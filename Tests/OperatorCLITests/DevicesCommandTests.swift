@@ -55,6 +55,22 @@ struct DevicesCommandTests {
         #expect(text.contains("2s ago"))
     }
 
+    @Test("one device or all are sent to again, never both")
+    func release() throws {
+        for refused in [
+            [], ["phone", "--all"], ["phone", "--sandbox"], ["--bundle", "b"], [""],
+            ["--all", "--sandbox", "--production"],
+        ] {
+            #expect(throws: (any Error).self) { try DevicesResumeCommand.parse(refused) }
+        }
+        let one = try DevicesResumeCommand.parse(["ph\u{7}one"]).devices
+        #expect(one.text(1, done: "resumed", needless: "no") == "ph\\u{7}one: resumed\n")
+        #expect(one.text(0, done: "resumed", needless: "no") == "ph\\u{7}one: no\n")
+        let all = try DevicesRetryCommand.parse(["--all", "--bundle", "b", "--sandbox"]).devices
+        #expect(all.text(1, done: "resumed", needless: "no") == "1 device resumed\n")
+        #expect(all.text(0, done: "resumed", needless: "no") == "0 devices resumed\n")
+    }
+
     @Test("a wake that its sender has is not called sent")
     func withSender() {
         #expect(Wording.wake("sent") == "with sender")

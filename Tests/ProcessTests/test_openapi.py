@@ -33,7 +33,7 @@ id = {client}
 tag = "store-17"
 
 [[operations]]
-include-path-regex = "^/v1/(publish|messages|arrivals|devices|wakes|clients(/.*/(tags|device|device/test|explain))?|tags.*|pushes|tokens|bans|lockouts|users.*|access-rules|retained.*|receivers|config|orders/.*|scheduled.*|subscriptions)$"
+include-path-regex = "^/v1/(publish|messages|arrivals|devices(/(resume|retry))?|wakes|clients(/.*/(tags|device|device/(test|resume|retry)|explain))?|tags.*|pushes|tokens|bans|lockouts|users.*|access-rules|retained.*|receivers|config|orders/.*|scheduled.*|subscriptions)$"
 checks.positive_data_acceptance.enabled = false
 """
 

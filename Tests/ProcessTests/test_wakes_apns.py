@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.admin import AdminAPI
+from harness.admin import AdminAPI, hermesctl
 from harness.apple import ANSWERS, TOKEN_LIFE, Apple, make_key
 from harness.broker import FromFile
 from harness.certificates import Authority
@@ -133,6 +133,25 @@ def test_the_badge_goes_once_everything_is_fetched(
     assert second.payload == {"aps": {"badge": 0}}
     assert second.headers["apns-push-type"] == "alert"
     assert second.headers["apns-priority"] == "5"
+
+
+def test_a_device_that_was_set_aside_is_resumed(office: Office, apple: Apple) -> None:
+    """By the operator, once what it was refused for is mended."""
+    apple.behaviour.answers["ab02"] = (400, "BadDeviceToken")
+    office.phone("phone", "ab02")
+    office.publish()
+    eventually(lambda: office.device("phone")["wake"] == "set_aside", "it is set aside")
+    apple.behaviour.answers.clear()
+    run = hermesctl("devices", "resume", "--all", "--bundle", "com.example.other", broker=office.broker)
+    assert (run.code, run.output) == (0, "0 devices resumed\n")
+    run = hermesctl("devices", "resume", "phone", broker=office.broker)
+    assert (run.code, run.output) == (0, "phone: resumed\n")
+    apple.await_accepted(1, "ab02")
+    office.broker.kill()
+    office.broker.start()
+    assert office.device("phone")["wake"] != "set_aside", "it is stored"
+    run = hermesctl("devices", "retry", "phone", "--json", broker=office.broker)
+    assert run.json == {"devices": 0}
 
 
 def test_what_follows_is_merged(from_file, paho_client, apple: Apple) -> None:

@@ -71,13 +71,15 @@ struct NotificationPayloadTests {
         }
     }
 
-    @Test("a key whose field is missing, or is no part of a key, is left out", arguments: [
-        (#"{"status":"paid-1.x_"}"#, "A_paid-1.x__Z", "T_paid-1.x_"),
-        (#"{"status":7}"#, "A_7_Z", "T_7"),
-        (#"{"status":"a b"}"#, "HERMES_MESSAGES", nil),
-        (#"{"status":""}"#, "HERMES_MESSAGES", nil), ("{}", "HERMES_MESSAGES", nil),
-        ("no JSON", "HERMES_MESSAGES", nil),
-    ])
+    @Test(
+        "a key whose field is missing, or is no part of a key, is left out",
+        arguments: [
+            (#"{"status":"paid-1.x_"}"#, "A_paid-1.x__Z", "T_paid-1.x_"),
+            (#"{"status":7}"#, "A_7_Z", "T_7"),
+            (#"{"status":"a b"}"#, "HERMES_MESSAGES", nil),
+            (#"{"status":""}"#, "HERMES_MESSAGES", nil), ("{}", "HERMES_MESSAGES", nil),
+            ("no JSON", "HERMES_MESSAGES", nil),
+        ])
     func keys(payload: String, body: String, title: String?) {
         let rule = WakeRule(
             filter: "#", kind: .alert, titleKey: "T_{status}", bodyKey: "A_{status}_Z")

@@ -8,10 +8,10 @@ struct DeviceRoutes: Sendable {
     let senders: @Sendable () -> WakeSenders
 
     /// `GET`, `PUT` and `DELETE /v1/clients/{id}/device`, `POST /v1/clients/{id}/device/test`,
-    /// `GET /v1/devices` and `GET /v1/wakes`.
-    var routes: [Route] { [show, register, remove, test, list, status] }
+    /// `GET /v1/devices`, `GET /v1/wakes`, and what ``releases`` has.
+    var routes: [Route] { [show, register, remove, test, list, status] + releases }
 
-    private static let path = "/v1/clients/{id}/device"
+    static let path = "/v1/clients/{id}/device"
     private static let fields = JSONFields.Known(
         ["kind", "token", "bundle", "environment", "user_name"].map {
             JSONFields.Name(canonical: $0)
@@ -113,7 +113,7 @@ struct DeviceRoutes: Sendable {
         }
     }
 
-    private static func clientID(of request: RouteRequest) throws(Problem) -> String {
+    static func clientID(of request: RouteRequest) throws(Problem) -> String {
         let text = request.parameter("id")
         _ = try ClientIDText(text, field: "id")
         return text
@@ -185,7 +185,7 @@ struct DeviceRoutes: Sendable {
 }
 
 extension Problem {
-    fileprivate static func noDevice(_ clientID: String, gone: String? = nil) -> Problem {
+    static func noDevice(_ clientID: String, gone: String? = nil) -> Problem {
         let gone = gone.map {
             " Its push service said of the last one that it is gone (\($0.visible()))."
         }

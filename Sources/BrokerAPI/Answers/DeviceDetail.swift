@@ -62,3 +62,11 @@ public struct WakeTrial: Codable, Sendable, Equatable {
         self.reason = reason
     }
 }
+
+/// Devices that an operator has released.
+public struct ReleasedDevices: Codable, Sendable, Equatable {
+    /// Devices that needed it.
+    public var devices: Int
+
+    public init(devices: Int) { self.devices = devices }
+}

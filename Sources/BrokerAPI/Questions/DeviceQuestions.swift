@@ -51,3 +51,56 @@ public struct TryWake: BrokerQuestion {
 
     public init(clientID: String) { self.clientID = clientID }
 }
+
+/// What an operator has done with devices whose wakes do not go out.
+public enum DeviceRelease: String, Sendable, CaseIterable {
+    /// Devices that a push service has refused are sent to again.
+    case resume
+    /// Wakes that pause before their next attempt are tried now.
+    case retry
+}
+
+/// Releases a client's device; answered once that is stored: false when it needs none, `nil` without a
+/// device.
+public struct ReleaseDevice: BrokerQuestion {
+    public typealias Answer = Bool?
+
+    public let clientID: String
+    public let release: DeviceRelease
+
+    public init(clientID: String, _ release: DeviceRelease) {
+        self.clientID = clientID
+        self.release = release
+    }
+}
+
+/// Releases some of the devices of an app in an environment; answered once that is stored.
+public struct ReleaseDevices: BrokerQuestion {
+    public struct Answer: Sendable {
+        /// Devices that needed it.
+        public var released: Int
+        /// Where the next part begins; `nil` at the end.
+        public var next: UInt32?
+
+        public init(released: Int, next: UInt32? = nil) {
+            self.released = released
+            self.next = next
+        }
+    }
+
+    public let release: DeviceRelease
+    /// `nil`: all apps, and both environments.
+    public let bundle: String?
+    public let environment: Device.Environment?
+    /// 0, or the previous answer's ``Answer/next``.
+    public let from: UInt32
+
+    public init(
+        _ release: DeviceRelease, bundle: String?, environment: Device.Environment?, from: UInt32
+    ) {
+        self.release = release
+        self.bundle = bundle
+        self.environment = environment
+        self.from = from
+    }
+}

@@ -165,7 +165,7 @@ extension Shard {
     }
 
     /// Has the device woken for its client's session, if there is one, and for what waits in it.
-    private mutating func serve(_ device: UInt32) {
+    mutating func serve(_ device: UInt32) {
         let client = features.devices[device].identifier
         guard let session = client.withBytes({ sessions.find($0) }) else { return }
         setDevice(of: session)

@@ -147,7 +147,7 @@ extension Shard {
             clientID: features.devices.clientID(of: owed.device), device: device,
             kind: owed.purpose == .badge ? .badge : owed.kind, rule: rule,
             topic: String(decoding: owed.topic.array, as: UTF8.self),
-            payload: owed.payload.array, 
+            payload: owed.payload.array,
             waiting: owed.purpose == .badge ? 0 : Int(max(1, waiting ?? 0)),
             collapseID: WakeNames.collapseID(owed.purpose == .badge ? 0 : owed.collapse),
             notificationID: WakeNames.notification(

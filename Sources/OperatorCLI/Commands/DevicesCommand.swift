@@ -10,6 +10,7 @@ struct DevicesCommand: ParsableCommand {
             """,
         subcommands: [
             DevicesStatusCommand.self, DevicesListCommand.self, DevicesShowCommand.self,
-            DevicesTestCommand.self, DevicesRegisterCommand.self, DevicesForgetCommand.self,
+            DevicesTestCommand.self, DevicesResumeCommand.self, DevicesRetryCommand.self,
+            DevicesRegisterCommand.self, DevicesForgetCommand.self,
         ])
 }

@@ -28,6 +28,23 @@ extension AdminClient {
         try await remove(["v1", "clients", clientID, "device"])
     }
 
+    /// Sends to a device again; how many needed that, 0 or 1.
+    func release(
+        _ release: DeviceRelease, of clientID: String
+    ) async throws(CommandFailure) -> Answer<ReleasedDevices> {
+        try await post(["v1", "clients", clientID, "device", release.rawValue])
+    }
+
+    /// Sends to all devices again, or to those of an app and an environment.
+    func releaseAll(
+        _ release: DeviceRelease, bundle: String?, environment: Device.Environment?
+    ) async throws(CommandFailure) -> Answer<ReleasedDevices> {
+        let query = [("bundle", bundle), ("environment", environment?.name)]
+        return try await post(
+            ["v1", "devices", release.rawValue],
+            query: query.compactMap { name, value in value.map { (name, $0) } })
+    }
+
     /// Sends a notification now and tells its end.
     func tryWake(of clientID: String) async throws(CommandFailure) -> Answer<WakeTrial> {
         try await post(["v1", "clients", clientID, "device", "test"])

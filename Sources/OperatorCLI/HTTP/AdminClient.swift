@@ -252,9 +252,9 @@ struct AdminClient: Sendable {
     }
 
     func post<Model: Decodable>(
-        _ segments: [String]
+        _ segments: [String], query: [(name: String, value: String)] = []
     ) async throws(CommandFailure) -> Answer<Model> {
-        try decode(await send(.post, segments))
+        try decode(await send(.post, segments, query: query))
     }
 
     func delete<Model: Decodable>(
