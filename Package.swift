@@ -104,8 +104,8 @@ let package = Package(
         module(
             "BrokerFeatures",
             [
-                "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "HermesMessages",
-                "MQTTCodec", "MQTTCore", "Store", "Structures",
+                "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "MQTTCodec", "MQTTCore",
+                "Store", "Structures",
             ]),
         // The loop: the one place where sockets and protocol meet.
         module(
@@ -207,7 +207,7 @@ let package = Package(
                 "RequestText", "Webhook",
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        module("HermesMessages", ["CHermesProtos", "PlainText"]),
+        module("HermesMessages", ["CHermesProtos", "PlainText", "Structures"]),
         // What became of clients and messages, in plain words.
         module("Explanations", ["Authorization", "BrokerAPI", "PlainText"]),
         module("RequestText", ["PlainText"]),

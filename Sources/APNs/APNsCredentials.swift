@@ -2,9 +2,15 @@ import SystemFiles
 
 /// The contents of the files that the settings name.
 package struct APNsCredentials: Sendable {
-    let tls: APNsTLS
-    /// `nil` with a certificate.
-    let key: ProviderKey?
+    /// What proves one team, or one app.
+    struct Proof: Sendable {
+        let tls: APNsTLS
+        /// `nil` with a certificate.
+        let key: ProviderKey?
+    }
+
+    /// In the order of ``ServiceRoutes/identities``.
+    let proofs: [Proof]
     /// The files' stamps from before they were read.
     package let stamps: [FileStamp?]
 
@@ -12,17 +18,20 @@ package struct APNsCredentials: Sendable {
     package static func load(_ settings: APNsSettings) throws(APNsUnusable) -> APNsCredentials {
         let stamps = settings.stamps
         do throws(ProviderKey.Unusable) {
-            var key: ProviderKey?
-            if case .key(let file, _, _, _) = settings.identity {
-                key = try ProviderKey.load(path: file)
+            var proofs: [Proof] = []
+            for identity in ServiceRoutes(settings).identities {
+                var key: ProviderKey?
+                if case .key(let file, _, _, _) = identity {
+                    key = try ProviderKey.load(path: file)
+                }
+                proofs.append(Proof(tls: try APNsTLS(identity, caFile: settings.caFile), key: key))
             }
-            return APNsCredentials(tls: try APNsTLS(settings), key: key, stamps: stamps)
+            return APNsCredentials(proofs: proofs, stamps: stamps)
         } catch {
             throw APNsUnusable(
                 description: "wakes.apns: \(error.description)", isTransient: error.isTransient)
         }
     }
-
 }
 
 /// Files of the settings cannot be used.
@@ -37,12 +46,13 @@ extension APNsSettings {
 
     /// The files that are read, the token's not.
     private var files: [String] {
-        let own: [String?] =
+        let own = ServiceRoutes(self).identities.flatMap { identity -> [String?] in
             switch identity {
             case .key(let file, _, _, _): [file]
             case .certificate(let file, let keyFile, let passwordFile):
                 [file, keyFile, passwordFile]
             }
+        }
         return (own + [caFile]).compactMap { $0 }
     }
 }

@@ -1,3 +1,5 @@
+import BrokerAPI
+
 /// Where and how notifications are sent; checked before.
 package struct APNsSettings: Sendable, Equatable {
     /// A host name with its port.
@@ -21,9 +23,25 @@ package struct APNsSettings: Sendable, Equatable {
         case certificate(file: String, keyFile: String?, passwordFile: String?)
     }
 
+    /// An app with a key or certificate of its own.
+    package struct App: Sendable, Equatable {
+        package var bundle: String
+        /// `nil` for both.
+        package var environment: Device.Environment?
+        package var identity: Identity
+
+        package init(bundle: String, environment: Device.Environment?, identity: Identity) {
+            self.bundle = bundle
+            self.environment = environment
+            self.identity = identity
+        }
+    }
+
     package var production: Endpoint
     package var sandbox: Endpoint
+    /// For the apps that are not among ``apps``.
     package var identity: Identity
+    package var apps: [App] = []
     /// A PEM file with the authorities that may have issued the service's certificate; `nil` for
     /// those that the system trusts.
     package var caFile: String?

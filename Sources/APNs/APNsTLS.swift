@@ -12,8 +12,8 @@ final class APNsTLS: Sendable {
     /// Names `h2` for ALPN, with its length (RFC 7301).
     private static let protocols: [UInt8] = [2, 0x68, 0x32]
 
-    /// Reads the files of the settings.
-    init(_ settings: APNsSettings) throws(ProviderKey.Unusable) {
+    /// Reads the files.
+    init(_ identity: APNsSettings.Identity, caFile: String?) throws(ProviderKey.Unusable) {
         guard let context = SSL_CTX_new(TLS_client_method()) else {
             throw ProviderKey.Unusable(description: "no memory for TLS", isTransient: true)
         }
@@ -22,7 +22,7 @@ final class APNsTLS: Sendable {
         hermes_ssl_ctx_set_client_modes(context)
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
         SSL_CTX_set_alpn_protos(context, Self.protocols, CUnsignedInt(Self.protocols.count))
-        if let file = settings.caFile {
+        if let file = caFile {
             guard SSL_CTX_load_verify_locations(context, file, nil) == 1 else {
                 ERR_clear_error()
                 throw ProviderKey.Unusable(
@@ -34,7 +34,7 @@ final class APNsTLS: Sendable {
         } else {
             SSL_CTX_set_default_verify_paths(context)
         }
-        if case .certificate(let file, let keyFile, let passwordFile) = settings.identity {
+        if case .certificate(let file, let keyFile, let passwordFile) = identity {
             try use(certificate: file, keyFile, passwordFile)
         }
     }

@@ -54,7 +54,6 @@ struct NotificationQueue {
     }
 
     private struct App: Hashable {
-        /// 0 production, 1 sandbox.
         let service: Int
         let bundle: ForeignText
     }
@@ -75,8 +74,8 @@ struct NotificationQueue {
     /// Where the search for an idle lane goes on.
     private var nextIdle = 0
     /// Lanes with waiting items, by service, and whose turn is next.
-    private var listed: [[Int]] = [[], []]
-    private var turns = [0, 0]
+    private var listed: [[Int]]
+    private var turns: [Int]
     private var serial: UInt64 = 0
     private var resting: [(tag: UInt32, serial: UInt64)] = []
     private var answers: [WakeAnswer] = []
@@ -89,7 +88,15 @@ struct NotificationQueue {
     var laneCount: Int { lanes.count }
 
     /// Notifications that are held, by service.
-    private(set) var heldCounts = [0, 0]
+    private(set) var heldCounts: [Int]
+    private let routes: ServiceRoutes
+
+    init(_ routes: ServiceRoutes) {
+        self.routes = routes
+        listed = Array(repeating: [], count: routes.serviceCount)
+        turns = Array(repeating: 0, count: routes.serviceCount)
+        heldCounts = turns
+    }
 
     /// Items that are held.
     var count: Int { items.count - free.count }
@@ -104,7 +111,7 @@ struct NotificationQueue {
     mutating func enqueue(_ request: APNsRequest, at now: UInt64) {
         let lane = laneIndex(
             App(
-                service: request.environment == .production ? 0 : 1,
+                service: routes.service(of: request.topic, in: request.environment),
                 bundle: ForeignText(request.topic)))
         serial += 1
         let item = Item(request: request, lane: lane, since: now, serial: serial)
@@ -294,7 +301,11 @@ struct NotificationQueue {
         case .unknownDevice: setAside(tag, word, at: now)
         case .unfitKey:
             // While the key is good for anybody, it is this device that is not ours.
-            if lanes.contains(where: { $0.health.passes(at: now) }) {
+            let identity = ServiceRoutes.identity(lanes[item.lane].app.service)
+            let isGood = lanes.contains {
+                ServiceRoutes.identity($0.app.service) == identity && $0.health.passes(at: now)
+            }
+            if isGood {
                 setAside(tag, word, at: now)
             } else {
                 refuse(tag, .unfitKey, word, at: now)
@@ -432,7 +443,8 @@ struct NotificationQueue {
     mutating func forgive() { for lane in lanes.indices { lanes[lane].health.forgive() } }
 
     /// Gives back what apps and services in trouble have no use for. Of a service that cannot be
-    /// reached one notification is kept, which says that connecting still makes sense.
+    /// reached one notification is kept, which says that connecting still makes sense; one of each app
+    /// when there are several keys, whose services the broker does not know.
     mutating func giveBackSurplus(unreachable: [String?]) {
         for service in unreachable.indices {
             guard let reason = unreachable[service] else { continue }
@@ -443,7 +455,7 @@ struct NotificationQueue {
                 {
                     end(tag, .givenBack, reason)
                 }
-                kept += lanes[lane].waitingCount
+                kept += routes.identities.count > 1 ? 0 : lanes[lane].waitingCount
             }
         }
         for service in listed.indices {
@@ -461,16 +473,19 @@ struct NotificationQueue {
     /// What the broker is to keep, as ``giveBackSurplus(unreachable:)`` would give it back.
     func limits(unreachable: [String?]) -> [WakeDemand.Limit] {
         var limits: [WakeDemand.Limit] = []
-        for service in unreachable.indices where unreachable[service] != nil {
+        let isForAllApps = routes.identities.count == 1
+        for service in unreachable.indices where unreachable[service] != nil && isForAllApps {
             limits.append(
                 WakeDemand.Limit(
-                    Self.environment(service), bundle: nil, most: max(0, 1 - heldCounts[service])))
+                    ServiceRoutes.environment(service), bundle: nil,
+                    most: max(0, 1 - heldCounts[service])))
         }
         for lane in lanes {
-            guard let most = lane.health.most else { continue }
+            let isUnreachable = !isForAllApps && unreachable[lane.app.service] != nil
+            guard let most = isUnreachable ? 1 : lane.health.most else { continue }
             limits.append(
                 WakeDemand.Limit(
-                    Self.environment(lane.app.service), bundle: lane.app.bundle.string,
+                    ServiceRoutes.environment(lane.app.service), bundle: lane.app.bundle.string,
                     most: max(0, most - lane.held)))
         }
         return limits
@@ -481,7 +496,7 @@ struct NotificationQueue {
         lanes.compactMap {
             $0.health.trouble(
                 bundle: $0.app.bundle.string,
-                environment: Self.environment($0.app.service).name, at: now)
+                environment: ServiceRoutes.environment($0.app.service).name, at: now)
         }
     }
 
@@ -500,9 +515,5 @@ struct NotificationQueue {
             oldest = min(oldest ?? since, since)
         }
         return oldest
-    }
-
-    static func environment(_ service: Int) -> Device.Environment {
-        service == 0 ? .production : .sandbox
     }
 }

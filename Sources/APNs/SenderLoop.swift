@@ -5,7 +5,7 @@ import Glibc
 /// The loop of the sender's thread: brings the parts together, and knows sockets and the clock.
 ///
 /// ``NotificationQueue`` holds the notifications and judges their answers, ``ServiceConnections``
-/// the connections to each of Apple's services, ``ProviderTokens`` the token in use.
+/// the connections to each of Apple's services with each key, ``ProviderTokens`` a key's token in use.
 final class SenderLoop {
     private static let tick: UInt64 = 100
     private static let beatInterval: UInt64 = 5_000
@@ -22,15 +22,18 @@ final class SenderLoop {
     private let report: @Sendable ([WakeAnswer]) -> Void
     private let beat: @Sendable () -> Void
 
-    private var tokens: ProviderTokens?
-    private var queue = NotificationQueue()
+    /// By identity; `nil` for a certificate.
+    private var tokens: [ProviderTokens?]
+    private let routes: ServiceRoutes
+    private var queue: NotificationQueue
     private let services: [ServiceConnections]
     private var fields = RequestFields()
     private var figures = PushFigures()
     private var limits: [WakeDemand.Limit] = []
     /// Why nothing can be sent to each service; `nil` while nothing is known.
-    private var obstacles: [String?] = [nil, nil]
-    private var lacksToken = false
+    private var obstacles: [String?]
+    /// By identity.
+    private var lacksToken: [Bool]
     private var now: UInt64 = 0
     private var nextTick: UInt64 = 0
     private var nextBeat: UInt64 = 0
@@ -46,20 +49,28 @@ final class SenderLoop {
         self.shared = shared
         self.report = report
         self.beat = beat
-        services = [
-            ServiceConnections(0, settings.production, settings, inbox),
-            ServiceConnections(1, settings.sandbox, settings, inbox),
-        ]
-        if case .key(_, let keyID, let teamID, let file) = settings.identity,
-            let key = credentials.key
-        {
-            tokens = ProviderTokens(
-                key: key, keyID: keyID, teamID: teamID, file: file, now: wallClock)
+        let routes = ServiceRoutes(settings)
+        self.routes = routes
+        queue = NotificationQueue(routes)
+        services = (0..<routes.serviceCount).map { service in
+            let address =
+                ServiceRoutes.environment(service) == .production
+                ? settings.production : settings.sandbox
+            return ServiceConnections(
+                service, address, settings, inbox, of: routes.serviceCount)
+        }
+        obstacles = services.map { _ in nil }
+        lacksToken = routes.identities.map { _ in false }
+        tokens = zip(routes.identities, credentials.proofs).map { identity, proof in
+            guard case .key(_, let keyID, let teamID, let file) = identity, let key = proof.key
+            else { return nil }
+            return ProviderTokens(
+                key: key, keyID: keyID, teamID: teamID, file: file, now: Self.wallClock)
         }
     }
 
     /// UNIX time in seconds.
-    private var wallClock: Int64 { hermes_wall_ms() / 1_000 }
+    private static var wallClock: Int64 { hermes_wall_ms() / 1_000 }
 
     func run() {
         while !isStopping {
@@ -72,13 +83,14 @@ final class SenderLoop {
                 takeEvents(service)
                 send(service)
                 service.connect(
-                    credentials.tls,
+                    credentials.proofs[ServiceRoutes.identity(service.service)].tls,
                     waiting: queue.maySend(to: service.service, at: now), now: now)
                 service.flush(now: now)
                 takeEvents(service)
             }
             let found = services.map {
-                lacksToken ? "no provider token can be made yet" : $0.failure
+                lacksToken[ServiceRoutes.identity($0.service)]
+                    ? "no provider token can be made yet" : $0.failure
             }
             if isTick || queue.isStirred || found != obstacles {
                 obstacles = found
@@ -103,7 +115,7 @@ final class SenderLoop {
         guard count > 0 else { return }
         now = hermes_monotonic_ms()
         for (wait, entry) in zip(waits, entries.dropFirst()) where entry.revents != 0 {
-            services[wait.number % 2].advance(wait.number, now: now)
+            services[wait.number % services.count].advance(wait.number, now: now)
         }
     }
 
@@ -112,7 +124,9 @@ final class SenderLoop {
         isStopping = content.isStopping
         if let credentials = content.credentials {
             self.credentials = credentials
-            if let key = credentials.key { tokens?.use(key) }
+            for (identity, proof) in credentials.proofs.enumerated() {
+                if let key = proof.key { tokens[identity]?.use(key) }
+            }
             queue.forgive()
             queue.isStirred = true
         }
@@ -134,13 +148,14 @@ final class SenderLoop {
     /// Sends what waits for a service, as far as it has streams.
     private func send(_ service: ServiceConnections) {
         guard queue.waits(for: service.service) else { return }
+        let identity = ServiceRoutes.identity(service.service)
         var token: String?
-        if tokens != nil {
-            token = tokens?.current(now: wallClock)
-            lacksToken = token == nil
-            if lacksToken { return }
+        if tokens[identity] != nil {
+            token = tokens[identity]?.current(now: Self.wallClock)
+            lacksToken[identity] = token == nil
+            if token == nil { return }
         }
-        let issuedAt = tokens?.issuedAt ?? 0
+        let issuedAt = tokens[identity]?.issuedAt ?? 0
         for (number, room) in service.rooms() {
             var left = room
             while left > 0, let tag = queue.next(for: service.service, at: now) {
@@ -192,7 +207,8 @@ final class SenderLoop {
         count(answer)
         guard let sending = queue.sending(of: tag) else { return }
         service.answered(after: now - min(now, sending.since), now: now)
-        guard !isMended(answer, sending.tokenIssuedAt) else {
+        let identity = ServiceRoutes.identity(service.service)
+        guard !isMended(answer, sending.tokenIssuedAt, &tokens[identity]) else {
             queue.sendAgain(tag, answer.word)
             return
         }
@@ -200,15 +216,17 @@ final class SenderLoop {
     }
 
     /// True when the answer was about a provider token that is not in use any more.
-    private func isMended(_ answer: AppleAnswer, _ issuedAt: Int64) -> Bool {
+    private func isMended(
+        _ answer: AppleAnswer, _ issuedAt: Int64, _ tokens: inout ProviderTokens?
+    ) -> Bool {
         guard tokens != nil else { return false }
         switch answer.meaning {
         case .accepted:
             tokens?.accepted(issuedAt)
             return false
-        case .credentials: return tokens?.refused(issuedAt, now: wallClock) ?? false
-        case .expiredToken: return tokens?.expired(issuedAt, now: wallClock) ?? false
-        case .tooManyTokens: return tokens?.tooMany(issuedAt, now: wallClock) ?? false
+        case .credentials: return tokens?.refused(issuedAt, now: Self.wallClock) ?? false
+        case .expiredToken: return tokens?.expired(issuedAt, now: Self.wallClock) ?? false
+        case .tooManyTokens: return tokens?.tooMany(issuedAt, now: Self.wallClock) ?? false
         // The next connection begins with the token in use.
         case .otherKey: return true
         case .gone, .unknownDevice, .unfitKey, .topic, .busyDevice, .service, .closing, .refused:
@@ -227,7 +245,8 @@ final class SenderLoop {
     private func checkTimes() {
         nextTick = now + Self.tick
         for (tag, number) in queue.overdue(at: now) {
-            services[number % 2].overdue(tag, on: number, silence: Self.silence, now: now)
+            services[number % services.count].overdue(
+                tag, on: number, silence: Self.silence, now: now)
         }
         for service in services { service.checkTimes(now: now) }
         queue.checkTimes(at: now)
@@ -259,12 +278,13 @@ final class SenderLoop {
     }
 
     private func trouble(_ service: ServiceConnections) -> PushFigures.Trouble? {
-        let name = NotificationQueue.environment(service.service).name
+        let name = ServiceRoutes.environment(service.service).name
+        let place = service.address.host + routes.name(service.service)
         guard queue.heldCounts[service.service] > 0 else { return nil }
         if let failure = obstacles[service.service] {
             return PushFigures.Trouble(
                 environment: name, bundle: nil, isPaused: true,
-                reason: "\(service.address.host): \(failure)",
+                reason: "\(place): \(failure)",
                 hint:
                     "see that this machine reaches the service, that wakes.apns.ca_file fits, and that Apple takes the key or the certificate"
             )
@@ -275,7 +295,7 @@ final class SenderLoop {
         }
         return PushFigures.Trouble(
             environment: name, bundle: nil, isPaused: true,
-            reason: "\(service.address.host): no answer for more than 5 s",
+            reason: "\(place): no answer for more than 5 s",
             hint: "see that this machine reaches the service; it may be slow")
     }
 }

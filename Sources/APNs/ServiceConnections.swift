@@ -1,7 +1,7 @@
 import Glibc
 import Threads
 
-/// The connections to one of Apple's two services: when they are opened, and what came on them.
+/// The connections to one of Apple's two services with one key or certificate: when they are opened, and what came on them.
 ///
 /// Owned by the sender's thread. Times are milliseconds of the monotonic clock.
 final class ServiceConnections {
@@ -23,7 +23,7 @@ final class ServiceConnections {
         var isUsed = false
     }
 
-    /// 0 production, 1 sandbox.
+    /// Its number, as ``ServiceRoutes`` gives it.
     let service: Int
     let address: APNsSettings.Endpoint
     private let inbox: SenderInbox
@@ -31,6 +31,7 @@ final class ServiceConnections {
     private var window = StreamWindow()
     private var links: [Int: Link] = [:]
     private var nextNumber: Int
+    private let serviceCount: Int
     private var addresses: [HostAddresses.Address] = []
     private var nextAddress = 0
     private var isResolving = false
@@ -42,13 +43,14 @@ final class ServiceConnections {
 
     init(
         _ service: Int, _ address: APNsSettings.Endpoint, _ settings: APNsSettings,
-        _ inbox: SenderInbox
+        _ inbox: SenderInbox, of serviceCount: Int
     ) {
+        self.serviceCount = serviceCount
         self.service = service
         self.address = address
         self.inbox = inbox
         pool = EndpointPool(most: settings.connections)
-        // Numbers of the two services differ.
+        // Numbers of two services differ.
         nextNumber = service
     }
 
@@ -79,8 +81,6 @@ final class ServiceConnections {
             )
         }
     }
-
-    func owns(_ number: Int) -> Bool { number % 2 == service }
 
     /// A connection's socket is ready.
     func advance(_ number: Int, now: UInt64) {
@@ -158,7 +158,7 @@ final class ServiceConnections {
             let connection = try APNsConnection(
                 to: addresses[nextAddress], host: address.host, tls, now: now)
             links[nextNumber] = Link(connection: connection, lastUse: now)
-            nextNumber += 2
+            nextNumber += serviceCount
         } catch {
             connectFailed(error.description, now)
         }

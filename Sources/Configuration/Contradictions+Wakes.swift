@@ -14,6 +14,14 @@ extension ConfigurationDraft {
                 cure: "Delete wakes.apns.certificate, or key_file, key_id and team_id.",
                 key: "\(prefix).certificate", at: origin("\(prefix).certificate"))
         }
+        if !apns.apps.isEmpty, !apns.isOn, areUsable("\(prefix).key_file"),
+            areUsable("\(prefix).certificate")
+        {
+            problems.add(
+                "apps have keys of their own, and there is none for all others",
+                cure: "Give wakes.apns.key_file, key_id and team_id, or wakes.apns.certificate.",
+                key: "\(prefix).apps", at: origin("\(prefix).apps"))
+        }
         let parts = [
             ("key_file", apns.keyFile == nil), ("key_id", apns.keyID == nil),
             ("team_id", apns.teamID == nil),

@@ -1,4 +1,5 @@
 import Addresses
+import BrokerAPI
 
 extension HermesConfiguration {
     /// How phones are woken; the rules are in ``limits``.
@@ -20,6 +21,8 @@ extension HermesConfiguration {
         package var certificate: String?
         package var certificateKey: String?
         package var certificatePasswordFile: String?
+        /// Apps with a key or certificate of their own.
+        package var apps: [AppleApp] = []
         package var production = HostAndPort(host: "api.push.apple.com", port: 443)
         package var sandbox = HostAndPort(host: "api.sandbox.push.apple.com", port: 443)
         /// PEM file with authorities; `nil` for those that the system trusts.
@@ -31,6 +34,20 @@ extension HermesConfiguration {
 
         /// True when notifications are to be sent.
         package var isOn: Bool { keyFile != nil || certificate != nil }
+    }
+
+    /// An app with a key or a certificate of its own.
+    package struct AppleApp: Sendable, Equatable {
+        package var bundle: String
+        /// `nil` for both.
+        package var environment: Device.Environment?
+        package var proof: AppleProof
+    }
+
+    /// What proves to Apple who sends.
+    package enum AppleProof: Sendable, Equatable {
+        case key(file: String, keyID: String, teamID: String)
+        case certificate(file: String, keyFile: String?, passwordFile: String?)
     }
 
     /// A host and its TCP port.

@@ -1,4 +1,5 @@
 import PlainText
+import Structures
 
 extension OrderStatusUpdate {
     /// Reads the update that an Envelope carries; `nil` for bytes that are none, or that carry

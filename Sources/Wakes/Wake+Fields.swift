@@ -80,13 +80,13 @@ struct PayloadFields {
         for (place, part) in template.split(
             separator: "{", omittingEmptySubsequences: false
         ).enumerated() {
-            guard place > 0, let end = part.firstIndex(of: "}") else {
+            guard place > 0, let end = part.utf8.firstIndex(of: 0x7D) else {
                 key += part
                 continue
             }
             let text = word(String(part[..<end]))
             guard Self.isPartOfKey(text) else { return nil }
-            key += text + part[part.index(after: end)...]
+            key += text + part[part.utf8.index(after: end)...]
         }
         return key
     }

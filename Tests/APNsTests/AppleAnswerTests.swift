@@ -110,9 +110,25 @@ struct AppleAnswerTests {
 
 /// A queue with a clock, whose notifications go on one connection.
 final class QueueUnderTest {
-    var queue = NotificationQueue()
+    var queue: NotificationQueue
     var now: UInt64 = 1_000_000
     private(set) var open: [UInt32] = []
+
+    /// Apps with a certificate of their own are `apps`.
+    init(_ apps: (bundle: String, environment: Device.Environment?)...) {
+        func identity(_ name: String) -> APNsSettings.Identity {
+            .certificate(file: name, keyFile: nil, passwordFile: nil)
+        }
+        let endpoint = APNsSettings.Endpoint(host: "localhost", port: 1)
+        var settings = APNsSettings(
+            production: endpoint, sandbox: endpoint, identity: identity("usual"))
+        settings.apps = apps.map {
+            APNsSettings.App(
+                bundle: $0.bundle, environment: $0.environment,
+                identity: identity($0.bundle))
+        }
+        queue = NotificationQueue(ServiceRoutes(settings))
+    }
 
     func enqueue(
         _ device: UInt64, _ bundle: String = "app", sandbox: Bool = false, attempt: Int = 0

@@ -64,6 +64,45 @@ struct SenderPolicyTests {
         #expect(queue.queue.limits(unreachable: [nil, nil]).isEmpty)
     }
 
+    @Test("apps with a key of their own go to services of their own")
+    func routes() {
+        let queue = QueueUnderTest(("other", nil), ("third", .sandbox), ("other", .sandbox))
+        for (device, (bundle, sandbox)) in [
+            ("app", false), ("app", true), ("other", false), ("other", true), ("third", false),
+            ("third", true),
+        ].enumerated() {
+            queue.enqueue(UInt64(device), bundle, sandbox: sandbox)
+        }
+        // Production and sandbox of the usual key, of "other", and of "third".
+        let counts = (0..<6).map { queue.send(to: $0) }
+        #expect(counts == [2, 1, 1, 1, 0, 1])
+    }
+
+    @Test("a key is good or bad for its own apps, and so is the way to Apple with it")
+    func severalKeys() {
+        let queue = QueueUnderTest(("other", nil))
+        for device in 0..<10 { queue.enqueue(UInt64(device)) }
+        queue.answerAll(with: Self.good)
+        _ = queue.takeOutcomes()
+        // The other key has passed nothing yet, so one device may not be what is wrong.
+        queue.enqueue(100, "other")
+        queue.answerAll(with: Self.refusal(403, "Forbidden"), to: 2)
+        #expect(queue.takeOutcomes() == [.later(milliseconds: 1_000)])
+        queue.enqueue(101)
+        queue.answerAll(with: Self.refusal(403, "Forbidden"))
+        #expect(queue.takeOutcomes() == [.badDevice])
+        // Its service cannot be reached: of its app one is kept, and nothing of the other.
+        queue.queue.forgive()
+        for device in 200..<210 { queue.enqueue(UInt64(device), "other") }
+        for device in 300..<310 { queue.enqueue(UInt64(device)) }
+        let unreachable: [String?] = [nil, nil, "refused", nil]
+        queue.queue.giveBackSurplus(unreachable: unreachable)
+        #expect(queue.takeOutcomes() == Array(repeating: .givenBack, count: 9))
+        #expect(
+            queue.queue.limits(unreachable: unreachable)
+                == [WakeDemand.Limit(.production, bundle: "other", most: 0)])
+    }
+
     @Test("new credentials are tried at once")
     func forgiven() {
         let queue = QueueUnderTest()

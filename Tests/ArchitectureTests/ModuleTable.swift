@@ -89,6 +89,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
                 BrokerAPI CLinux CNgHTTP2 COpenSSL PlainText RequestText SystemFiles Threads
                 """,
             outside: "Glibc Synchronization"),
+        ModuleRow("HermesMessages", own: "CHermesProtos PlainText Structures"),
         ModuleRow(
             "Wakes",
             own: "APNs BrokerAPI CLinux HermesMessages OperatorLog PlainText RequestText Webhook",
@@ -107,7 +108,6 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
                 SystemFiles TLS Webhook
                 """,
             outside: "Glibc"),
-        ModuleRow("HermesMessages", own: "CHermesProtos PlainText"),
         ModuleRow("Explanations", own: "Authorization BrokerAPI PlainText"),
 
         // The data plane, the admin plane, and the programs.
@@ -117,10 +117,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             outside: "Glibc"),
         ModuleRow(
             "BrokerFeatures",
-            own: """
-                Addresses Authorization BrokerAPI BrokerCore HermesMessages MQTTCodec MQTTCore Store \
-                Structures
-                """,
+            own: "Addresses Authorization BrokerAPI BrokerCore MQTTCodec MQTTCore Store Structures",
             outside: "Glibc"),
         ModuleRow(
             "BrokerRuntime",

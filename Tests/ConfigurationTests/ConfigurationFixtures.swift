@@ -160,6 +160,8 @@ let changedValues: [String: String] = [
     "wakes.apns.certificate": "/etc/hermes/app.p12",
     "wakes.apns.certificate_key": "/etc/hermes/app.key",
     "wakes.apns.certificate_password_file": "/etc/hermes/app.password",
+    "wakes.apns.apps":
+        "com.example.a key_file=/a.p8 key_id=AAAAAAAAA1 team_id=TTTTTTTTT1 environment=sandbox,com.example.b certificate=/b.p12 password_file=/b.password",
     "wakes.apns.production": "localhost:2197",
     "wakes.apns.sandbox": "127.0.0.1:2198",
     "wakes.apns.ca_file": "/etc/hermes/apple.crt",
@@ -245,6 +247,7 @@ extension Setting: CustomTestStringConvertible {
             "http://localhost"
         case "wakes.apns.key_id", "wakes.apns.team_id": "BBBBBBBBB1"
         case "wakes.rules": "alert b/#"
+        case "wakes.apns.apps": "c certificate=/c.p12"
         default: "/initial"
         }
     }

@@ -49,3 +49,41 @@ struct WakeRuleTests {
         #expect(cure.isEmpty || error?.cure.contains(cure) == true, "\(error?.cure ?? "")")
     }
 }
+
+@Suite("Apps with keys of their own")
+struct AppleAppTests {
+    private static let format = ValueFormat<[HermesConfiguration.AppleApp]>.appleApps
+
+    @Test("an app has a key or a certificate, for one environment or both")
+    func parts() throws {
+        let text =
+            "a.b key_file=/k key_id=AAAAAAAAA1 team_id=TTTTTTTTT1,a.b certificate=/c certificate_key=/d environment=sandbox"
+        let apps = try Self.format.read(text)
+        #expect(
+            apps == [
+                HermesConfiguration.AppleApp(
+                    bundle: "a.b", environment: nil,
+                    proof: .key(file: "/k", keyID: "AAAAAAAAA1", teamID: "TTTTTTTTT1")),
+                HermesConfiguration.AppleApp(
+                    bundle: "a.b", environment: .sandbox,
+                    proof: .certificate(file: "/c", keyFile: "/d", passwordFile: nil)),
+            ])
+        #expect(Self.format.write(apps) == text)
+    }
+
+    @Test(
+        "what is half or twice is refused with a cure",
+        arguments: [
+            ("", "com.example.app"), ("a/b certificate=/c", "com.example.app"),
+            ("a", "key_id= and team_id="), ("a key_file=/k key_id=AAAAAAAAA1", "team_id="),
+            ("a certificate=/c key_file=/k", "or certificate="),
+            ("a certificate=/c certificate=/d", "each once"), ("a certificate=", "each once"),
+            ("a team=T", "each once"), ("a certificate=/c environment=test", "for both"),
+            ("a key_file=/k key_id=short team_id=TTTTTTTTT1", "Copy the identifier of the key"),
+            ("a certificate=/c,a certificate=/d", "once for each environment"),
+        ])
+    func refused(_ text: String, cure: String) {
+        let error = #expect(throws: RefusedValue.self) { _ = try Self.format.read(text) }
+        #expect(error?.cure.contains(cure) == true, "\(error?.cure ?? "")")
+    }
+}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.admin import AdminAPI, hermesctl
-from harness.apple import ANSWERS, TOKEN_LIFE, Apple, make_key
+from harness.apple import ANSWERS, TOKEN_LIFE, Apple, make_key, team_of
 from harness.broker import FromFile
 from harness.certificates import Authority
 from harness.waiting import eventually
@@ -34,11 +34,11 @@ class Office:
 
     def __init__(
         self, from_file, paho_client, apple: Apple, *rules: str, merge: str = "1s",
-        more: str = "",
+        more: str = "", more_of_apple: str = "",
     ) -> None:
         text = apple.configuration(*(rules or (RULE,))).replace(
             "wakes:\n", f"wakes:\n  merge: {merge}\n  reconnect_window: 1s\n{more}", 1
-        )
+        ) + more_of_apple
         self.broker: FromFile = from_file(text)
         self.api = AdminAPI(self.broker)
         self._paho_client = paho_client
@@ -121,7 +121,7 @@ def test_the_badge_goes_once_everything_is_fetched(
     assert answer.status == 200, answer
     first = apple.await_accepted(1)[0]
     assert first.payload["aps"] == {
-        "alert": {"loc-key": "ORDER_APPROVED", "loc-args": ["1", "orders/s1/4711", "4711"]},
+        "alert": {"loc-key": "ORDER_APPROVED", "loc-args": ["1", "orders/s1/4711/status", "4711"]},
         "badge": 1,
     }
     eventually(lambda: office.device("phone")["wake"] == "none", "the answer is stored")
@@ -152,6 +152,44 @@ def test_a_device_that_was_set_aside_is_resumed(office: Office, apple: Apple) ->
     assert office.device("phone")["wake"] != "set_aside", "it is stored"
     run = hermesctl("devices", "retry", "phone", "--json", broker=office.broker)
     assert run.json == {"devices": 0}
+
+
+def test_apps_of_several_teams_have_keys_and_connections_of_their_own(
+    from_file, paho_client, apple: Apple
+) -> None:
+    """What is wrong with one key stops nobody else, and a cure is taken while the broker runs."""
+    team = apple.add_team("com.example.other", "OTHERKEY01", "OTHERTEAM1")
+    good = team.key_file.read_bytes()
+    make_key(team.key_file)
+    apple.teams["com.example.third"] = team
+    lines = "".join(
+        f"\n      - {team.line(bundle)}" for bundle in ("com.example.other", "com.example.third"))
+    office = Office(from_file, paho_client, apple, more_of_apple=f"    apps:{lines}\n")
+    office.phone("phone", "ab03")
+    for name, token, bundle in (("other", "ab04", b"com.example.other"),
+                                ("third", "ab05", b"com.example.third")):
+        client = paho_client(name, to=office.broker, clean_session=False)
+        client.subscribe(("#", 1))
+        client.publish("$hermes/device", registration(bytes.fromhex(token), bundle), qos=1)
+        client.client.disconnect()
+        eventually(lambda name=name: not office.api.client(name)["connected"], f"{name} is away")
+    office.publish()
+    apple.await_accepted(1, "ab03")
+    line = office.broker.log.await_match(r"No notifications are sent to Apple for a while.*")[0]
+    assert "InvalidProviderToken" in line and "com.example.app" not in line
+    assert not apple.accepted("ab04") and not apple.accepted("ab05")
+    team.key_file.write_bytes(good)
+    office.broker.reload()
+    for token in ("ab04", "ab05"):
+        apple.await_accepted(1, token, within=20)
+    teams = {
+        n.connection: team_of(n.headers["authorization"].removeprefix("bearer "))
+        for n in apple.accepted()
+    }
+    assert set(teams.values()) == {apple.team_id, "OTHERTEAM1"}
+    assert not [n for n in apple.notifications if n.reason == "TopicDisallowed"]
+    names = {path.name for path in office.broker.data.glob("apns*")}
+    assert names == {"apns.token", "apns-OTHERTEAM1-OTHERKEY01.token"}
 
 
 def test_what_follows_is_merged(from_file, paho_client, apple: Apple) -> None:

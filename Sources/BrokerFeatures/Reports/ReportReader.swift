@@ -1,6 +1,6 @@
 import BrokerAPI
 import BrokerCore
-import HermesMessages
+import Structures
 
 /// The figures of a client's report (`hermes.v1.ClientReport`, Protos/hermes/v1/client_report.proto).
 struct ReportedFigures: BitwiseCopyable {

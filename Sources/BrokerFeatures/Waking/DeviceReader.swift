@@ -1,6 +1,6 @@
 import BrokerAPI
 import BrokerCore
-import HermesMessages
+import Structures
 
 /// Reads what a phone publishes to `$hermes/device`: the Protocol Buffers message
 /// `hermes.v1.DeviceRegistration`.

@@ -49,6 +49,10 @@ extension Setting {
             ValueFormat.path("a file with a password").optional(),
             "The password of a .p12 file."),
         .single(
+            "wakes.apns.apps", \.wakes.apns.apps, .appleApps,
+            "Apps with a key or certificate of their own, of another team for example: the app's identifier, then `key_file=`, `key_id=` and `team_id=`, or `certificate=` with `certificate_key=` or `password_file=`, and `environment=` for one of `production` and `sandbox` alone. The paths have neither blanks nor commas."
+        ),
+        .single(
             "wakes.apns.production", \.wakes.apns.production, .hostAndPort,
             "Apple's service for apps of the App Store and TestFlight."),
         .single(

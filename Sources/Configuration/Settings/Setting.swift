@@ -36,7 +36,8 @@ struct Setting: Sendable {
 
     private static let lists: Set<String> = [
         "listeners[].tls.certificate", "listeners[].tls.key", "listeners[].proxy_from",
-        "listeners[].websocket.origins", "receipts.topics", "wakes.rules", "auth.sources",
+        "listeners[].websocket.origins", "receipts.topics", "wakes.rules",
+        "wakes.apns.apps", "auth.sources",
         "auth.jwt.audience",
     ]
 
@@ -53,6 +54,7 @@ struct Setting: Sendable {
     /// Keys of the `wakes` section that are limits of the data plane.
     private static let wakeKeysOfTheShard: Set<String> = [
         "wakes.rules", "wakes.merge", "wakes.reconnect_window", "wakes.unanswered",
+        "wakes.clear_badge",
     ]
 
     /// Keys of the `auth` section that say what a token must be.

@@ -45,7 +45,7 @@ struct DevicesReleaseOptions: ParsableArguments {
         // Very many devices are released in parts; each is stored before the next.
         try await connection.withClient(in: context, patience: .seconds(60)) {
             client throws(CommandFailure) in
-            let answer: AdminClient.Answer<ReleasedDevices>
+            let answer: Answer<ReleasedDevices>
             if let clientID {
                 answer = try await client.release(release, of: clientID)
             } else {

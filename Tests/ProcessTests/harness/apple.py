@@ -135,6 +135,21 @@ class Behaviour:
     """Requests wait for their answer until it is false."""
 
 
+@dataclass(frozen=True)
+class Team:
+    """A team with a key, as the developer site knows it."""
+
+    key_file: Path
+    key_id: str
+    team_id: str
+
+    def line(self, bundle: str) -> str:
+        """Of `wakes.apns.apps`."""
+        return (
+            f"{bundle} key_file={self.key_file} key_id={self.key_id} team_id={self.team_id}"
+        )
+
+
 class Apple:
     """Listens on a loopback port with a certificate for localhost."""
 
@@ -151,6 +166,8 @@ class Apple:
         self.directory = directory
         self.key_id, self.team_id = key_id, team_id
         self.bundle = bundle
+        self.teams: dict[str, Team] = {}
+        """Other teams by the bundle of their app; all other apps are of the first."""
         self.behaviour = Behaviour()
         self.key_file = directory / "AuthKey.p8"
         if not self.key_file.exists():
@@ -223,6 +240,14 @@ class Apple:
             f"    production: localhost:{self.port}\n    sandbox: localhost:{self.port}\n"
             f"    ca_file: {self.ca_file}\n"
         )
+
+    def add_team(self, bundle: str, key_id: str, team_id: str) -> Team:
+        """A further team, whose app this is."""
+        team = Team(self.directory / f"AuthKey_{key_id}.p8", key_id, team_id)
+        make_key(team.key_file)
+        self.teams[bundle] = team
+        self._public_key(team)
+        return team
 
     def drop_connections(self) -> None:
         with self._lock:
@@ -308,7 +333,9 @@ class Apple:
                 if not self._is_genuine(token):
                     return 403, "InvalidProviderToken"
                 now = self.clock()
-                if self._tokens and now - self._tokens[-1][0] < TOKEN_INTERVAL:
+                issuer = team_of(token)
+                times = [at for at, text in self._tokens if team_of(text) == issuer]
+                if times and now - times[-1] < TOKEN_INTERVAL:
                     return 429, "TooManyProviderTokenUpdates"
                 self._tokens.append((now, token))
         issued = json.loads(_decode(token.split(".")[1]))["iat"]
@@ -320,7 +347,12 @@ class Apple:
         if len(parts) != 3:
             return False
         header, claims = json.loads(_decode(parts[0])), json.loads(_decode(parts[1]))
-        if header != {"alg": "ES256", "kid": self.key_id} or claims["iss"] != self.team_id:
+        own = Team(self.key_file, self.key_id, self.team_id)
+        team = next(
+            (team for team in (own, *self.teams.values())
+             if header == {"alg": "ES256", "kid": team.key_id} and claims["iss"] == team.team_id),
+            None)
+        if team is None:
             return False
         signature = _decode(parts[2])
         if len(signature) != 64 or not isinstance(claims["iat"], int):
@@ -329,16 +361,22 @@ class Apple:
         message.write_text(f"{parts[0]}.{parts[1]}")
         written.write_bytes(_der(signature))
         return _openssl(
-            "dgst", "-sha256", "-verify", str(self._public_key()), "-signature", str(written), str(message),
+            "dgst", "-sha256", "-verify", str(self._public_key(team)), "-signature", str(written),
+            str(message),
             isChecked=False,
         ) == 0
 
-    def _public_key(self) -> Path:
+    def _public_key(self, team: Team | None = None) -> Path:
         """What the service knows of the key; it stays when another one is put into the key's file."""
-        public = self.directory / "public.pem"
+        key = self.key_file if team is None else team.key_file
+        public = self.directory / ("public.pem" if key == self.key_file else f"{key.stem}.pem")
         if not public.exists():
-            _openssl("pkey", "-in", str(self.key_file), "-pubout", "-out", str(public))
+            _openssl("pkey", "-in", str(key), "-pubout", "-out", str(public))
         return public
+
+    def team_id_of(self, bundle: str) -> str:
+        team = self.teams.get(bundle)
+        return self.team_id if team is None else team.team_id
 
     def answer(self, device: str, topic: str) -> tuple[int, str]:
         if device in self.behaviour.answers:
@@ -363,6 +401,7 @@ class _Connection:
         self._requests: dict[int, tuple[dict[str, str], bytearray]] = {}
         self._held: list[int] = []
         self._count = 0
+        self._team: str | None = None
         self._is_proven = False
         self._last_answered = 0
         self._ends = False
@@ -462,6 +501,14 @@ class _Connection:
     def _answer(self, stream: int) -> None:
         headers, payload = self._requests[stream]
         problem = None if self._has_certificate else self._service.judge_token(headers)
+        if problem is None and not self._has_certificate:
+            team = team_of(headers["authorization"].removeprefix("bearer "))
+            # One connection, one team.
+            self._team = self._team or team
+            if team != self._team:
+                problem = (403, "InvalidProviderToken")
+            elif team != self._service.team_id_of(headers["apns-topic"]):
+                problem = (400, "TopicDisallowed")
         if problem is not None:
             status, reason = problem
         else:
@@ -523,6 +570,11 @@ class _Connection:
                 status, reason,
             )
         )
+
+
+def team_of(token: str) -> str:
+    """The team that a provider token names."""
+    return str(json.loads(_decode(token.split(".")[1]))["iss"])
 
 
 def check(headers: dict[str, str], payload: bytes) -> tuple[int, str] | None:
