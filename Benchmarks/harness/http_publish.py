@@ -32,7 +32,7 @@ ROUTES = {
     "publish": ("/v1/publish?topic=bench/http&qos=1", None),
     "orders": (
         "/v1/orders/4711/status",
-        {"salesId": "bench", "status": "APPROVED", "reason": PAYLOAD},
+        {"sales_id": "bench", "status": "APPROVED", "reason": PAYLOAD},
     ),
 }
 
@@ -48,7 +48,7 @@ BATCHES = {
     ),
     "batch-orders": (
         "/v1/orders/batch",
-        {"orderId": "4711", "salesId": "bench", "status": "APPROVED", "reason": PAYLOAD},
+        {"order_id": "4711", "sales_id": "bench", "status": "APPROVED", "reason": PAYLOAD},
     ),
     "batch-keys": (
         "/v1/messages/batch",

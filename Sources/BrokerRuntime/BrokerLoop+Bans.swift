@@ -12,7 +12,7 @@ extension BrokerLoop {
         guard let table = shard.banTable, table.hasAddresses,
             let ban = table.ban(of: peer, atMs: shard.wallClockMs)
         else { return nil }
-        shard.countBanned(.address)
+        shard.countRefusal(by: ban)
         notices.logBannedAddress(ban, peer, now: shard.now)
         if tracer.isActive {
             tracer.event(

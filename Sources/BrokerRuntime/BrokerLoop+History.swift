@@ -104,7 +104,7 @@ extension BrokerLoop {
             history.bans = table.bans(
                 ofClient: clientID, users: history.events.compactMap(\.userName),
                 addresses: addresses, atMs: shard.wallClockMs
-            ).map { BanModel($0) }
+            ).map { BanModel($0, hits: table.hits[$0.id]) }
         }
         if !lockouts.isEmpty {
             let networks = Set(addresses.map(\.prefix.text))

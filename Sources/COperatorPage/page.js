@@ -430,7 +430,7 @@ function showList(clients) {
     cells: [
       { text: named(client.client_id), link: linkTo(client.client_id) },
       {
-        text: `${client.connected ? "connected" : "offline"} ${age(client.since_ms)}`,
+        text: `${client.connected ? "connected" : "offline"} ${age(client.since_at_ms)}`,
         kind: client.connected ? "short state-on" : "short state-off",
       },
       number(client.queued), number(client.in_flight), number(client.subscriptions),
@@ -549,7 +549,7 @@ function showClient(detail, explanation) {
   fill(byID("events"), explanation.events.map((event, index) => ({
     key: String(index),
     cells: [
-      short(`${age(event.last_ms)} ago`), short(event.kind.replaceAll("_", " ")),
+      short(`${age(event.last_at_ms)} ago`), short(event.kind.replaceAll("_", " ")),
       short(visible(event.reason)), number(event.count), short(event.address ?? "–"),
       named(event.user_name ?? "–"), named(event.topic ?? "–"),
     ],
@@ -572,7 +572,7 @@ function showFacts(detail) {
 
 function factsOf(client) {
   const facts = [
-    [client.connected ? "Connected for" : "Offline for", age(client.since_ms)],
+    [client.connected ? "Connected for" : "Offline for", age(client.since_at_ms)],
     ["Address", client.address ?? "–"],
     ["User", named(client.user_name ?? "–")],
     ["Protocol", `MQTT ${client.protocol}`],

@@ -29,6 +29,15 @@ package struct EffectiveSettings: Sendable {
 }
 
 extension EffectiveSettings {
+    /// The text with the place of a setting, such as `hermes.yaml:7`, before each line that begins
+    /// with the setting's key.
+    package func placed(_ text: String) -> String {
+        text.split(separator: "\n").map { line in
+            let key = String(line.prefix { $0 != ":" })
+            return origins[key].map { "\($0): \(line)" } ?? String(line)
+        }.joined(separator: "\n")
+    }
+
     /// Why a key cannot be changed while the broker runs; `nil` when it can.
     package static func refusal(ofChanging key: ForeignText) -> String? {
         guard let setting = Setting.all.first(where: { key == ForeignText($0.pattern) }) else {

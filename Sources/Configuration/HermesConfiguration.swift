@@ -174,10 +174,10 @@ package struct HermesConfiguration: Sendable, Equatable {
     }
 
     package struct Orders: Sendable, Equatable {
-        /// Topic name with `{salesId}` and `{orderId}`, each a whole topic level.
-        package var topicTemplate = "orders/{salesId}/{orderId}/status"
-        /// Name of the sequence that numbers the updates; contains `{salesId}`.
-        package var channelTemplate = "orders/{salesId}"
+        /// Topic name with `{sales_id}` and `{order_id}`, each a whole topic level.
+        package var topicTemplate = "orders/{sales_id}/{order_id}/status"
+        /// Name of the sequence that numbers the updates; contains `{sales_id}`.
+        package var channelTemplate = "orders/{sales_id}"
         /// QoS of published updates: 0, 1 or 2.
         package var qos = QoS.atLeastOnce
 

@@ -9,6 +9,9 @@ extension HermesConfiguration {
     package var tokensPath: String {
         admin.tokensFile ?? "\(dataDirectory)/\(TokenFile.defaultName)"
     }
+
+    /// The setting that names the token file; `nil` when it lies in the data directory.
+    package var tokensSetting: String? { admin.tokensFile.map { _ in "admin.tokens_file" } }
 }
 
 /// The conditions that a data directory must meet before a broker uses it.

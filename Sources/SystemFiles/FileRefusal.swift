@@ -6,6 +6,16 @@ package protocol FileRefusal: Error, CustomStringConvertible {
     var isTransient: Bool { get }
 }
 
+extension FileRefusal {
+    /// The description with the key of the setting that names the file before each line; `nil` for a
+    /// file that no setting names, or whose description begins with the key.
+    package func described(by key: String?) -> String {
+        guard let key else { return description }
+        return description.split(separator: "\n").map { "\(key): \($0)" }
+            .joined(separator: "\n")
+    }
+}
+
 /// Everything that keeps a broker from starting with its files: at least one refusal.
 package struct FileRefusals: FileRefusal {
     /// One or more lines each.
@@ -15,14 +25,19 @@ package struct FileRefusals: FileRefusal {
 
     package init() {}
 
-    /// The value that `body` gives; `nil` when it is refused, which is kept.
+    /// Keeps the refusal of what `body` reads.
+    ///
+    /// - Parameters:
+    ///   - key: See ``FileRefusal/described(by:)``.
+    ///   - body: Reads a file.
+    /// - Returns: The value that `body` gives; `nil` when it is refused.
     package mutating func collect<Value, Refusal: FileRefusal>(
-        _ body: () throws(Refusal) -> Value
+        of key: String? = nil, _ body: () throws(Refusal) -> Value
     ) -> Value? {
         do throws(Refusal) {
             return try body()
         } catch {
-            problems.append(error.description)
+            problems.append(error.described(by: key))
             isTransient = isTransient && error.isTransient
             return nil
         }

@@ -49,7 +49,7 @@ final class AccessFile: Sendable {
 
     /// The ACL file's part in a reload; if the file cannot be used, the old rules stay.
     func part(_ broker: BrokerThread) -> Reload.Part {
-        Reload.Part(name: "ACL file") { [self] in
+        Reload.Part(name: "ACL file", setting: "acl_file") { [self] in
             let generation = inUse.withLock { $0.generation }
             let stamp = FileStamp(of: path)
             let rules = try AccessRules.load(path: path)

@@ -68,8 +68,9 @@ struct Hermesd: AsyncParsableCommand {
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         let loader = loader
         let configuration: HermesConfiguration
+        let origins: EffectiveSettings
         do throws(ConfigurationError) {
-            configuration = try loader.load()
+            (configuration, origins) = try loader.read()
         } catch {
             Self.say(error, isJSON: error.format == .json)
             throw ExitCode(EX_CONFIG)
@@ -82,32 +83,34 @@ struct Hermesd: AsyncParsableCommand {
             try await Server(configuration, loader: loader, log: log).run(hangups: hangups)
         } catch let error as any FileRefusal where !error.isTransient {
             // Exits as for a mistake in the configuration: a restart would not help.
-            end(log, of: error, configuration)
+            end(log, of: error, configuration, origins)
             throw ExitCode(EX_CONFIG)
         } catch let error as StoreFailure where error.needsPerson {
-            end(log, of: error, configuration)
+            end(log, of: error, configuration, origins)
             throw ExitCode(EX_CONFIG)
         } catch {
-            end(log, of: error, configuration)
+            end(log, of: error, configuration, origins)
             throw ExitCode.failure
         }
     }
 
     /// Says the reason for which the broker ends: in the log, where that is for a program, and for a
     /// person as a line of its own.
-    private func end(_ log: OperatorLog, of error: any Error, _ configuration: HermesConfiguration)
-    {
-        let isRefusal = error is any FileRefusal
-        let text = isRefusal ? "\(error)" : "hermesd: \(error)"
+    private func end(
+        _ log: OperatorLog, of error: any Error, _ configuration: HermesConfiguration,
+        _ origins: EffectiveSettings
+    ) {
+        let refusal = (error as? any FileRefusal).map { origins.placed($0.description) }
+        let reason = refusal ?? "\(error)"
         if configuration.logging.format == .json {
             let logger = log.logger(label: "hermesd")
-            for line in "\(error)".split(separator: "\n") {
+            for line in reason.split(separator: "\n") {
                 logger.critical(
                     "\(LogFormat.fatalMessage)", metadata: [LogFormat.explanationKey: "\(line)"])
             }
         }
         log.flush()
-        if configuration.logging.format == .text { Self.say(text) }
+        if configuration.logging.format == .text { Self.say(refusal ?? "hermesd: \(reason)") }
     }
 
     private var loader: ConfigurationLoader {

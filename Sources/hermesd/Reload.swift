@@ -4,6 +4,7 @@ import Logging
 import OperatorConfiguration
 import OperatorLog
 import PlainText
+import SystemFiles
 
 /// Reads the configuration and its files again at SIGHUP. All are checked first and then replaced
 /// together; after any error the running configuration stays.
@@ -12,6 +13,8 @@ struct Reload: Sendable {
     struct Part: Sendable {
         /// The name for the log, such as "password file".
         var name: String
+        /// The key of the setting that names its file; `nil` where the error's description names it.
+        var setting: String?
         /// Reads and checks the new state; throws when it cannot be used.
         var prepare: @Sendable () throws -> Prepared
     }
@@ -83,8 +86,10 @@ struct Reload: Sendable {
             do {
                 prepared.append(try part.prepare())
             } catch {
-                problems.append("Unusable \(part.name): \(error)")
-                logger.error("Unusable \(part.name)", problems: error)
+                let reason = (error as? any FileRefusal)?.described(by: part.setting)
+                let problem = read.placed(reason ?? "\(error)")
+                problems.append("Unusable \(part.name): \(problem)")
+                logger.error("Unusable \(part.name)", problems: problem)
             }
         }
         guard problems.isEmpty else {
@@ -119,9 +124,13 @@ struct Reload: Sendable {
 }
 
 extension Logger {
-    /// Logs each line of the error's description, which lists a bounded number of problems.
     func error(_ message: Logger.Message, problems: some Error) {
-        for problem in "\(problems)".split(separator: "\n") {
+        error(message, problems: "\(problems)")
+    }
+
+    /// Logs each line of an error's description, which lists a bounded number of problems.
+    func error(_ message: Logger.Message, problems: String) {
+        for problem in problems.split(separator: "\n") {
             error(message, metadata: ["problem": "\(problem)"])
         }
     }

@@ -82,7 +82,8 @@ struct Server {
         let adminCertificates = refusals.collect { () throws(AdminTLSUnusable) in
             try AdminCertificates(configuration.admin, logger: logger)
         }
-        let passwords = refusals.collect { () throws(PasswordFileError) -> PasswordChecks? in
+        let passwords = refusals.collect(of: "password_file") {
+            () throws(PasswordFileError) -> PasswordChecks? in
             guard let path = configuration.passwordFile else { return nil }
             return try PasswordChecks(path: path, logger: logger)
         }
@@ -94,14 +95,15 @@ struct Server {
         }
         let tokens =
             showsItsFiles || configuration.admin.tokensFile != nil
-            ? refusals.collect { () throws(TokenFileError) in
+            ? refusals.collect(of: configuration.tokensSetting) { () throws(TokenFileError) in
                 try TokenChecks(path: configuration.tokensPath, logger: logger)
             } : nil
         let bans =
             showsItsFiles
             ? refusals.collect { () throws(BanFileError) in try BanBook(dataDirectory: folder) }
             : nil
-        let access = refusals.collect { () throws(AccessRulesError) -> (AccessFile, AccessRules)? in
+        let access = refusals.collect(of: "acl_file") {
+            () throws(AccessRulesError) -> (AccessFile, AccessRules)? in
             guard let path = configuration.aclFile else { return nil }
             let file = AccessFile(path: path, logger: logger)
             return (file, try file.start())
@@ -334,7 +336,7 @@ struct Server {
 
     private func reload(_ broker: BrokerThread, _ stop: BrokerStop) -> Reload {
         var parts: [Reload.Part] = [
-            Reload.Part(name: "token file") {
+            Reload.Part(name: "token file", setting: configuration.tokensSetting) {
                 let read = try tokens.read()
                 return Reload.Prepared(
                     changed: tokens.isChanged(by: read) ? "admin.tokens_file" : nil

@@ -76,12 +76,12 @@ struct BatchRouteTests {
             let results = try Self.batch(
                 server,
                 """
-                {"orderId":"4711","salesId":"7","status":"APPROVED"}
-                {"salesId":"7","status":"APPROVED"}
-                {"order_id":"4712","salesId":"7","status":4}
+                {"order_id":"4711","sales_id":"7","status":"APPROVED"}
+                {"sales_id":"7","status":"APPROVED"}
+                {"orderId":"4712","salesId":"7","status":4}
 
                 """, to: "/v1/orders/batch")
-            #expect(results.map { $0.error?.field } == [nil, "orderId", nil])
+            #expect(results.map { $0.error?.field } == [nil, "order_id", nil])
             #expect(
                 server.broker.publications.map { String(decoding: $0.messageID, as: UTF8.self) }
                     == results.compactMap(\.messageID))

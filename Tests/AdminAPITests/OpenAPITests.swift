@@ -135,6 +135,28 @@ struct OpenAPITests {
         #expect(checked == 19)
     }
 
+    @Test("names are in snake_case, and those of times end in _at_ms")
+    func spelling() throws {
+        // A clock that nobody sets, and lengths of time.
+        let noTimes: Set = ["clock_ms", "delay_ms", "durability_interval_ms"]
+        let schemas = try #require(try document().root["components"]?["schemas"]?.members)
+        for name in schemas.flatMap({ Self.properties($0.value) }) {
+            let isSnake = name.allSatisfy { $0.isLowercase || $0.isNumber || $0 == "_" }
+            #expect(isSnake, "\(name)")
+            if name.hasSuffix("_ms"), !noTimes.contains(name) {
+                #expect(name == "at_ms" || name.hasSuffix("_at_ms"), "\(name)")
+            }
+        }
+    }
+
+    /// The names of all properties in a schema, and in those inside it.
+    private static func properties(_ schema: JSONValue) -> [String] {
+        let own = schema["properties"]?.members ?? []
+        return own.map(\.name.string)
+            + ((schema.members ?? []).filter { $0.name != "properties" }.map(\.value)
+                + own.map(\.value) + (schema.elements ?? [])).flatMap { properties($0) }
+    }
+
     @Test("fields of requests, names and sizes are those of the code")
     func constants() async throws {
         let document = try document()

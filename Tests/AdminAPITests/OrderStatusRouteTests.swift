@@ -4,7 +4,7 @@ import Testing
 
 @testable import AdminAPI
 
-@Suite("POST /v1/orders/{orderId}/status")
+@Suite("POST /v1/orders/{order_id}/status")
 struct OrderStatusRouteTests {
     @Test("becomes an Envelope with an OrderStatusUpdate, to be stamped with its sequence")
     func envelope() async throws {
@@ -56,10 +56,10 @@ struct OrderStatusRouteTests {
     @Test(
         "proto3 JSON spellings are taken",
         arguments: [
-            #"{"salesId":"s","status":"ORDER_STATUS_FUNDED"}"#,
+            #"{"sales_id":"s","status":"ORDER_STATUS_FUNDED"}"#,
             #"{"sales_id":"s","status":7,"order_id":"o","updated_at_ms":5}"#,
             #"{"salesId":"s","status":7.0,"updatedAtMs":"1e3"}"#,
-            #"{"salesId":"s","status":"FUNDED","reason":null,"details":null,"updatedAtMs":null}"#,
+            #"{"sales_id":"s","status":"FUNDED","reason":null,"details":null,"updated_at_ms":null}"#,
         ])
     func spellings(json: String) async throws {
         try await TestServer.run { server in
@@ -78,7 +78,7 @@ struct OrderStatusRouteTests {
         try await TestServer.run { server in
             let before = unixMilliseconds()
             let response = try server.post(
-                "/v1/orders/o/status", json: #"{"salesId":"s","status":1,"# + fields + "}")
+                "/v1/orders/o/status", json: #"{"sales_id":"s","status":1,"# + fields + "}")
             #expect(try response.json(PublishResult.self).messageID == "o-1")
             let publication = try #require(server.broker.publications.first)
             let message = try #require(
@@ -94,35 +94,35 @@ struct OrderStatusRouteTests {
     @Test(
         "a wrong field is refused by name",
         arguments: [
-            ("o", #"{"status":"SIGNED"}"#, "salesId"),
-            ("o", #"{"salesId":"","status":"SIGNED"}"#, "salesId"),
-            ("o", #"{"salesId":"a/b","status":"SIGNED"}"#, "salesId"),
-            ("o", #"{"salesId":"+","status":"SIGNED"}"#, "salesId"),
-            ("o", #"{"salesId":"a#","status":"SIGNED"}"#, "salesId"),
-            ("o", #"{"salesId":"a\u0000","status":"SIGNED"}"#, "salesId"),
-            ("a%2Fb", #"{"salesId":"s","status":"SIGNED"}"#, "orderId"),
-            ("%2B", #"{"salesId":"s","status":"SIGNED"}"#, "orderId"),
-            ("%00", #"{"salesId":"s","status":"SIGNED"}"#, "orderId"),
-            ("%FF", #"{"salesId":"s","status":"SIGNED"}"#, "orderId"),
-            ("o", #"{"salesId":"s","status":"SIGNED","orderId":"p"}"#, "orderId"),
-            ("o", #"{"salesId":"s","sales_id":"s","status":"SIGNED"}"#, "salesId"),
-            ("o", #"{"salesId":"s"}"#, "status"),
-            ("o", #"{"salesId":"s","status":"PAID"}"#, "status"),
-            ("o", #"{"salesId":"s","status":9}"#, "status"),
-            ("o", #"{"salesId":"s","status":true}"#, "status"),
-            ("o", #"{"salesId":"s","status":1,"updatedAtMs":"soon"}"#, "updatedAtMs"),
-            ("o", #"{"salesId":"s","status":1,"updatedAtMs":-1}"#, "updatedAtMs"),
-            ("o", #"{"salesId":"s","status":1,"updatedAtMs":1.5}"#, "updatedAtMs"),
-            ("o", #"{"salesId":"s","status":1,"details":[]}"#, "details"),
-            ("o", #"{"salesId":"s","status":1,"details":{"a":1}}"#, "details.a"),
-            ("o", #"{"salesId":"s","status":1,"details":{"a":"\u0000"}}"#, "details"),
-            ("o", #"{"salesId":"s","status":1,"reason":"a\u0000b"}"#, "reason"),
-            ("o", #"{"salesId":"s","status":1,"note":"x"}"#, "note"),
-            ("o", #"{"salesId":"s","status":1,"message_id":"a b"}"#, "message_id"),
-            ("o", #"{"salesId":"s","status":1,"message_id":7}"#, "message_id"),
-            ("o", #"{"salesId":"s","status":1,"messageId":"a","message_id":"a"}"#, "message_id"),
-            ("o", #"{"salesId":"s","status":1,"expires_in_s":0}"#, "expires_in_s"),
-            ("o", #"{"salesId":"s","status":1,"expiresInS":"60"}"#, "expires_in_s"),
+            ("o", #"{"status":"SIGNED"}"#, "sales_id"),
+            ("o", #"{"sales_id":"","status":"SIGNED"}"#, "sales_id"),
+            ("o", #"{"sales_id":"a/b","status":"SIGNED"}"#, "sales_id"),
+            ("o", #"{"sales_id":"+","status":"SIGNED"}"#, "sales_id"),
+            ("o", #"{"sales_id":"a#","status":"SIGNED"}"#, "sales_id"),
+            ("o", #"{"sales_id":"a\u0000","status":"SIGNED"}"#, "sales_id"),
+            ("a%2Fb", #"{"sales_id":"s","status":"SIGNED"}"#, "order_id"),
+            ("%2B", #"{"sales_id":"s","status":"SIGNED"}"#, "order_id"),
+            ("%00", #"{"sales_id":"s","status":"SIGNED"}"#, "order_id"),
+            ("%FF", #"{"sales_id":"s","status":"SIGNED"}"#, "order_id"),
+            ("o", #"{"sales_id":"s","status":"SIGNED","order_id":"p"}"#, "order_id"),
+            ("o", #"{"sales_id":"s","salesId":"s","status":"SIGNED"}"#, "sales_id"),
+            ("o", #"{"sales_id":"s"}"#, "status"),
+            ("o", #"{"sales_id":"s","status":"PAID"}"#, "status"),
+            ("o", #"{"sales_id":"s","status":9}"#, "status"),
+            ("o", #"{"sales_id":"s","status":true}"#, "status"),
+            ("o", #"{"sales_id":"s","status":1,"updated_at_ms":"soon"}"#, "updated_at_ms"),
+            ("o", #"{"sales_id":"s","status":1,"updated_at_ms":-1}"#, "updated_at_ms"),
+            ("o", #"{"sales_id":"s","status":1,"updated_at_ms":1.5}"#, "updated_at_ms"),
+            ("o", #"{"sales_id":"s","status":1,"details":[]}"#, "details"),
+            ("o", #"{"sales_id":"s","status":1,"details":{"a":1}}"#, "details.a"),
+            ("o", #"{"sales_id":"s","status":1,"details":{"a":"\u0000"}}"#, "details"),
+            ("o", #"{"sales_id":"s","status":1,"reason":"a\u0000b"}"#, "reason"),
+            ("o", #"{"sales_id":"s","status":1,"note":"x"}"#, "note"),
+            ("o", #"{"sales_id":"s","status":1,"message_id":"a b"}"#, "message_id"),
+            ("o", #"{"sales_id":"s","status":1,"message_id":7}"#, "message_id"),
+            ("o", #"{"sales_id":"s","status":1,"messageId":"a","message_id":"a"}"#, "message_id"),
+            ("o", #"{"sales_id":"s","status":1,"expires_in_s":0}"#, "expires_in_s"),
+            ("o", #"{"sales_id":"s","status":1,"expiresInS":"60"}"#, "expires_in_s"),
         ])
     func wrongField(order: String, json: String, field: String) async throws {
         try await TestServer.run { server in
@@ -138,7 +138,7 @@ struct OrderStatusRouteTests {
     func listsStatuses() async throws {
         try await TestServer.run { server in
             let problem = try server.post(
-                "/v1/orders/o/status", json: #"{"salesId":"s","status":"approved"}"#
+                "/v1/orders/o/status", json: #"{"sales_id":"s","status":"approved"}"#
             ).problem()
             #expect(problem.fix.contains("APPROVED (4)"))
         }
@@ -148,13 +148,13 @@ struct OrderStatusRouteTests {
     func templates() async throws {
         try await TestServer.run(
             with: .init {
-                $0.orderTopicTemplate = "{orderId}/of/{salesId}"
-                $0.orderChannelTemplate = "sales/{salesId}"
+                $0.orderTopicTemplate = "{order_id}/of/{sales_id}"
+                $0.orderChannelTemplate = "sales/{sales_id}"
                 $0.orderQoS = .exactlyOnce
             }
         ) { server in
             #expect(
-                try server.post("/v1/orders/o/status", json: #"{"salesId":"s","status":1}"#).status
+                try server.post("/v1/orders/o/status", json: #"{"sales_id":"s","status":1}"#).status
                     == 200)
             let publication = try #require(server.broker.publications.first)
             #expect(publication.topic == Array("o/of/s".utf8))
@@ -167,11 +167,11 @@ struct OrderStatusRouteTests {
     func systemTopic() async throws {
         try await TestServer.run(
             with: .init {
-                $0.orderTopicTemplate = "{salesId}/{orderId}"
+                $0.orderTopicTemplate = "{sales_id}/{order_id}"
             }
         ) { server in
             let problem = try server.post(
-                "/v1/orders/o/status", json: #"{"salesId":"$SYS","status":1}"#
+                "/v1/orders/o/status", json: #"{"sales_id":"$SYS","status":1}"#
             ).problem()
             #expect(problem.type == "urn:hermes:problem:invalid-topic")
         }

@@ -34,7 +34,7 @@ struct RouteBoundsTests {
         Row("POST", "/v1/messages", .publish, .checked, .messages),
         Row("POST", "/v1/messages/batch", .publish, .checked, .messages),
         Row("POST", "/v1/orders/batch", .publish, .checked, .messages),
-        Row("POST", "/v1/orders/{orderId}/status", .publish, .checked, .messages),
+        Row("POST", "/v1/orders/{order_id}/status", .publish, .checked, .messages),
         Row("POST", "/v1/pushes", .publish, .checked, .messages),
         Row("POST", "/v1/pushes/batch", .publish, .checked, .messages),
         Row("DELETE", "/v1/pushes/{id}", .publish, .filtered, .untouched),
@@ -137,16 +137,16 @@ struct RouteBoundsTests {
                 .replacing(
                     "{id}", with: row.path.contains("clients") ? "a" : mine ? "mine" : "other"
                 )
-                .replacing("{orderId}", with: "1").replacing("{name}", with: "none")
+                .replacing("{order_id}", with: "1").replacing("{name}", with: "none")
             switch row.path {
             case "/v1/publish", "/v1/receivers", "/v1/retained/message":
                 target += "?topic=\(topic)"
                 body = row.method == "POST" ? "x" : nil
             case "/v1/messages", "/v1/messages/batch": body = message
-            case "/v1/orders/{orderId}/status":
-                body = #"{"salesId":"\#(mine ? "7" : "8")","status":"APPROVED"}"#
+            case "/v1/orders/{order_id}/status":
+                body = #"{"sales_id":"\#(mine ? "7" : "8")","status":"APPROVED"}"#
             case "/v1/orders/batch":
-                body = #"{"orderId":"1","salesId":"\#(mine ? "7" : "8")","status":"APPROVED"}"#
+                body = #"{"order_id":"1","sales_id":"\#(mine ? "7" : "8")","status":"APPROVED"}"#
             case "/v1/pushes", "/v1/pushes/batch":
                 if row.method == "POST" {
                     body = #"{"to":{"clients":["a"]},"message":\#(message)}"#
@@ -223,7 +223,7 @@ struct RouteBoundsTests {
             let checks = try TokenChecks(path: folder + "/tokens", logger: CapturedLog().logger)
             let changes = TestServer.Changes {
                 $0.tokens = checks
-                $0.orderTopicTemplate = "orders/{salesId}/{orderId}/status"
+                $0.orderTopicTemplate = "orders/{sales_id}/{order_id}/status"
             }
             try await TestServer.run(StubBroker(Self.fill), with: changes) { server in
                 try await body(server) { name, bounds in

@@ -104,7 +104,7 @@ struct TokenRouteTests {
             }
             #expect(server.broker.publications.isEmpty)
 
-            let status = #"{"salesId":"7","status":"APPROVED"}"#
+            let status = #"{"sales_id":"7","status":"APPROVED"}"#
             #expect(try post("/v1/publish?topic=orders/1", [], "x").status == 200)
             #expect(try post("/v1/orders/1/status", json, status).status == 200)
             let lines =

@@ -42,24 +42,24 @@ struct ValueTests {
     @Test(
         "templates put identifiers into their places",
         arguments: [
-            ("orders/{salesId}/{orderId}/status", "orders/S/O/status"),
-            ("{orderId}/{salesId}", "O/S"), ("a//{salesId}/{orderId}/", "a//S/O/"),
+            ("orders/{sales_id}/{order_id}/status", "orders/S/O/status"),
+            ("{order_id}/{sales_id}", "O/S"), ("a//{sales_id}/{order_id}/", "a//S/O/"),
         ])
     func templates(text: String, name: String) throws {
-        let template = try TopicTemplate(text, places: ["salesId", "orderId"])
-        #expect(template.filled(["salesId": "S", "orderId": "O"]) == name)
+        let template = try TopicTemplate(text, places: ["sales_id", "order_id"])
+        #expect(template.filled(["sales_id": "S", "order_id": "O"]) == name)
     }
 
     @Test(
         "a template that cannot name topics is refused",
         arguments: [
-            "", "orders/{salesId}", "orders/{salesId}/{orderid}", "orders/x{salesId}/{orderId}",
-            "orders/+/{salesId}/{orderId}", "{salesId}/{orderId}/#", "$SYS/{salesId}/{orderId}",
-            "{salesId}/{orderId}/{other}", "{salesId}/{orderId", "a\0/{salesId}/{orderId}",
+            "", "orders/{sales_id}", "orders/{sales_id}/{orderid}", "orders/x{sales_id}/{order_id}",
+            "orders/+/{sales_id}/{order_id}", "{sales_id}/{order_id}/#", "$SYS/{sales_id}/{order_id}",
+            "{sales_id}/{order_id}/{other}", "{sales_id}/{order_id", "a\0/{sales_id}/{order_id}",
         ])
     func wrongTemplates(text: String) throws {
         let error = #expect(throws: TopicTemplateError.self) {
-            try TopicTemplate(text, places: ["salesId", "orderId"])
+            try TopicTemplate(text, places: ["sales_id", "order_id"])
         }
         #expect(error?.template == text)
 

@@ -50,7 +50,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow("MQTTCore", own: "MQTTCodec Structures"),
 
         // Commands, answers, figures and limits, for the data plane and the admin plane.
-        ModuleRow("BrokerAPI", own: "Addresses MQTTCodec Structures"),
+        ModuleRow("BrokerAPI", own: "Addresses MQTTCodec Structures", outside: "Synchronization"),
 
         // Sockets, the disk and the operator's files, without the protocol.
         ModuleRow(

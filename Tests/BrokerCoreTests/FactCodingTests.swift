@@ -13,13 +13,15 @@ struct FactCodingTests {
 
     @Test("a publish key")
     func publishKey() throws {
-        let key = PublishKey(
+        var key = PublishKey(
             key: .max - 1, digest: 2, messageID: 1 << 100, bucket: 4, owner: 5, matched: 1,
-            online: 2,
-            queued: 3, dropped: .max)
+            online: 2, queued: 3, dropped: .max, notRetained: 0)
         let facts = Self.facts { $0.publishKey(key) }
         #expect(facts[0].read { (fact) throws(DamagedFact) in try PublishKey(fact) } == key)
         #expect(Self.isDamaged(facts[0]) { (fact) throws(DamagedFact) in _ = try PublishKey(fact) })
+        key.notRetained = NotRetained.expired.storedNumber
+        let notRetained = Self.facts { $0.publishKey(key) }
+        #expect(notRetained[0].read { (fact) throws(DamagedFact) in try PublishKey(fact) } == key)
     }
 
     @Test("a receipt, its receivers, their ends, which come before them, and their details")

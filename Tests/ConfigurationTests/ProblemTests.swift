@@ -170,20 +170,20 @@ struct ProblemTests {
         ),
         // Topics.
         (
-            "orders: {topic_template: 'orders/{salesId}/status'}",
-            "hermes.yaml:1: orders.topic_template: \"orders/{salesId}/status\" does not hold {orderId} as a whole level. Give a topic name with {salesId} and {orderId}, such as orders/{salesId}/{orderId}."
+            "orders: {topic_template: 'orders/{sales_id}/status'}",
+            "hermes.yaml:1: orders.topic_template: \"orders/{sales_id}/status\" does not hold {order_id} as a whole level. Give a topic name with {sales_id} and {order_id}, such as orders/{sales_id}/{order_id}."
         ),
         (
-            "orders: {topic_template: 'x{salesId}/{salesId}/{orderId}'}",
-            "hermes.yaml:1: orders.topic_template: \"x{salesId}/{salesId}/{orderId}\" holds the level \"x{salesId}\". Braces may only stand around a whole level: {salesId} and {orderId}."
+            "orders: {topic_template: 'x{sales_id}/{sales_id}/{order_id}'}",
+            "hermes.yaml:1: orders.topic_template: \"x{sales_id}/{sales_id}/{order_id}\" holds the level \"x{sales_id}\". Braces may only stand around a whole level: {sales_id} and {order_id}."
         ),
         (
-            "orders: {channel_template: 'a/{salesId}/#'}",
-            "hermes.yaml:1: orders.channel_template: \"a/{salesId}/#\" holds a wildcard. Write a topic name without + and #."
+            "orders: {channel_template: 'a/{sales_id}/#'}",
+            "hermes.yaml:1: orders.channel_template: \"a/{sales_id}/#\" holds a wildcard. Write a topic name without + and #."
         ),
         (
-            "orders: {channel_template: '$a/{salesId}'}",
-            "hermes.yaml:1: orders.channel_template: \"$a/{salesId}\" begins with $, and such topics are the broker's own. Give a topic name that begins otherwise."
+            "orders: {channel_template: '$a/{sales_id}'}",
+            "hermes.yaml:1: orders.channel_template: \"$a/{sales_id}\" begins with $, and such topics are the broker's own. Give a topic name that begins otherwise."
         ),
         // Keys.
         (

@@ -115,6 +115,34 @@ def test_a_banned_address_is_closed_before_a_byte_is_read(hermesd):
     assert is_let_in(broker, source=OTHER)
 
 
+def test_each_ban_tells_what_it_has_refused(hermesd):
+    broker = hermesd()
+    api = AdminAPI(broker)
+    idle = ban(broker, client_id="nobody")["ban"]
+    assert idle["refused"] == 0 and "last_refused_at_ms" not in idle
+    made = {"client": ban(broker, client_id="phone")["ban"]["id"],
+            "user": ban(broker, user_name="ann")["ban"]["id"],
+            "address": ban(broker, address=OTHER)["ban"]["id"]}
+    for _ in range(3):
+        assert not is_let_in(broker, "phone")
+    assert not is_let_in(broker, "tablet", user_name="ann", password=b"x")
+    for _ in range(2):
+        assert not is_let_in(broker, source=OTHER)
+    listed = {each["id"]: each for each in api.get("/v1/bans")["bans"]}
+    assert {kind: listed[name]["refused"] for kind, name in made.items()} == {
+        "client": 3, "user": 1, "address": 2}
+    assert all(listed[name]["last_refused_at_ms"] >= listed[name]["created_at_ms"]
+               for name in made.values())
+    # The same ban again keeps its count; one that was lifted is told with it, and forgotten.
+    assert ban(broker, client_id="phone", reason="floods")["ban"]["refused"] == 3
+    line = next(line for line in hermesctl("bans", "list", broker=broker).output.splitlines()
+                if "client phone" in line)
+    assert " 3, " in line and " ago" in line, line
+    lifted = api.request("DELETE", f"/v1/bans/{made['client']}").json["lifted"]
+    assert lifted["refused"] == 3
+    assert ban(broker, client_id="phone")["ban"]["refused"] == 0
+
+
 def test_a_banned_address_gets_no_tls_handshake(tls_broker, authority):
     broker = tls_broker
     ban(broker, address="127.0.0.0/8")
@@ -156,7 +184,11 @@ def test_bans_survive_restarts_and_end_by_themselves(hermesd):
     assert not is_let_in(broker, "for ever")
     eventually(lambda: is_let_in(broker, "short"), "the end of the short ban", within=10)
     left = AdminAPI(broker).get("/v1/bans")["bans"]
-    assert left == [one for one in before if one["client_id" if "client_id" in one else "id"] != "short"]
+    # What they refuse is counted from the broker's start on.
+    assert [one.pop("refused") for one in left] == [1, 0]
+    left[0].pop("last_refused_at_ms")
+    assert left == [{name: value for name, value in one.items() if name != "refused"}
+                    for one in before if one.get("client_id") != "short"]
     assert len(banned_file(broker).read_text().splitlines()) == 3
     # A further change leaves out what has expired.
     ban(broker, client_id="new")
@@ -170,7 +202,7 @@ def test_a_repeated_ban_keeps_its_identifier(hermesd):
     again = AdminAPI(broker).post_json("/v1/bans", {"client_id": "phone", "reason": "still"})
     assert again.status == 200
     second = again.json["ban"]
-    assert second["id"] == first["id"] and "expires_ms" not in second
+    assert second["id"] == first["id"] and "expires_at_ms" not in second
     assert len(AdminAPI(broker).get("/v1/bans")["bans"]) == 1
 
 
@@ -210,7 +242,7 @@ def test_the_commands(hermesd):
     assert added == f"Banned client phone for 2h ({ban_id}), and closed 0 connections.\n"
     assert "until it is lifted" in run("add", "--address", "192.0.2.0/24")
     header, first, second = run("list").splitlines()
-    assert header.split() == ["BAN", "OF", "SINCE", "ENDS", "BY", "REASON"]
+    assert header.split() == ["BAN", "OF", "SINCE", "ENDS", "REFUSED", "BY", "REASON"]
     assert first.startswith(f"{ban_id}  client phone") and first.endswith("floods")
     assert "address 192.0.2.0/24" in second and "never" in second
     assert run("lift", ban_id) == "Lifted the ban of client phone.\n"

@@ -154,8 +154,8 @@ def test_order_statuses(broker, names, client):
     batch = Batch(broker, "/v1/orders/batch")
     for order in ("1", "2", "1"):
         batch.send(json.dumps(
-            {"orderId": order, "salesId": "batch-7", "status": "APPROVED"}).encode() + b"\n")
-    batch.send(b'{"orderId": "3", "salesId": "batch-7", "status": "APROVED"}\n')
+            {"order_id": order, "sales_id": "batch-7", "status": "APPROVED"}).encode() + b"\n")
+    batch.send(b'{"order_id": "3", "sales_id": "batch-7", "status": "APROVED"}\n')
     batch.finish()
     results = batch.results()
     assert [result.get("error", {}).get("field") for result in results] == [

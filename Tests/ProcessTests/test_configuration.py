@@ -56,6 +56,58 @@ def test_config_check_says_the_same(tmp_path):
     assert f"{file}:2" in text and f"{file}:3" in text
 
 
+APNS = "key_id: ABCDE12345, team_id: ABCDE12345"
+
+
+@pytest.mark.parametrize(("line", "key"), [
+    ("password_file: {}", "password_file"),
+    ("acl_file: {}", "acl_file"),
+    ("admin: {{tokens_file: {}}}", "admin.tokens_file"),
+    ("admin: {{tls: {{certificate: {0}, key: {0}}}}}", "admin.tls.certificate"),
+    ("listeners: [{{port: 0, tls: {{certificate: {0}, key: {0}}}}}]", "listeners[0].tls.certificate"),
+    ("auth: {{jwt: {{key_file: {}}}}}", "auth.jwt.key_file"),
+    ("auth: {{jwt: {{jwks_file: {}}}}}", "auth.jwt.jwks_file"),
+    ("auth: {{jwt: {{jwks_url: 'https://127.0.0.1/', ca_file: {}}}}}", "auth.jwt.ca_file"),
+    ("auth: {{http: {{url: 'https://127.0.0.1/', ca_file: {}}}}}", "auth.http.ca_file"),
+    ("auth: {{http: {{url: 'http://127.0.0.1/', token_file: {}}}}}", "auth.http.token_file"),
+    ("webhook: {{url: 'http://127.0.0.1/', secret_file: {}}}", "webhook.secret_file"),
+    ("wakes: {{webhook: {{url: 'http://127.0.0.1/', secret_file: {}}}}}",
+     "wakes.webhook.secret_file"),
+    (f"wakes: {{{{apns: {{{{key_file: {{}}, {APNS}}}}}}}}}", "wakes.apns"),
+    ("data_directory: {}/no/such", "data_directory"),
+])
+def test_a_mistake_in_a_named_file_has_the_line_that_names_it(line, key, tmp_path):
+    named = tmp_path / "named"
+    named.write_bytes(b"\0 is in no file that the broker reads\n" * 2)
+    named.chmod(0o600)
+    file = tmp_path / "hermes.yaml"
+    file.write_text(f"logging: {{level: info}}\n{line.format(named)}\n")
+    place = f"{file}:2: {key}: "
+    told = {
+        "hermesd": refuse(
+            "--config", str(file), "--admin-port", "0", "--port", "0",
+            *(() if key == "data_directory" else ("--data-directory", str(tmp_path / "data")))),
+        "hermesctl": hermesctl("config", "check", str(file)).errors.replace("hermesctl: ", "")}
+    for who, errors in told.items():
+        lines = [each for each in errors.splitlines() if str(named) in each]
+        assert any(each.startswith(place) for each in lines), f"{who}: {errors}"
+        # Those of a certificate's key are in it too.
+        assert all(each.startswith(f"{file}:2: ") for each in lines), f"{who}: {errors}"
+
+
+def test_a_refused_reload_has_the_line_that_names_the_file(hermesd, tmp_path):
+    users, file = tmp_path / "users", tmp_path / "hermes.yaml"
+    users.write_text("")
+    users.chmod(0o600)
+    file.write_text(f"admin: {{port: 0}}\npassword_file: {users}\n")
+    broker = hermesd(arguments=("--config", str(file)))
+    users.write_text("no hash\n")
+    place = f"{file}:2: password_file: {users}:1: "
+    refused = hermesctl("config", "reload", broker=broker)
+    assert refused.code != 0 and place in refused.errors, refused
+    broker.log.await_match(f"Unusable password file.*{place}")
+
+
 def test_what_is_wrong_with_the_files_is_said_at_once_and_nothing_is_made(tmp_path):
     """With the code that a service manager does not start again after."""
     data = tmp_path / "data"

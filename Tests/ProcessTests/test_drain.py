@@ -111,7 +111,7 @@ def test_two_hundred_clients_at_fifty_a_second_take_three_seconds_at_least(herme
         start(broker, 50)
         await_drained(broker)
     ends = [
-        event["last_ms"]
+        event["last_at_ms"]
         for number in range(200)
         for event in AdminAPI(broker).get(f"/v1/clients/c{number}/history")["events"]
         if event["kind"] == "disconnected"

@@ -153,6 +153,21 @@ def test_retained_messages_end_and_make_room(hermesd: Start) -> None:
     assert topics == ["b", "c"]
 
 
+def test_a_repeat_is_told_as_well_that_its_message_was_not_retained(hermesd: Start) -> None:
+    broker = hermesd(environment={"HERMES_LIMITS_MAX_RETAINED": "1"})
+    first = {"topic": "first", "retain": True, "idempotency_key": "kept-1"}
+    second = {"topic": "second", "retain": True, "idempotency_key": "kept-2"}
+
+    def say() -> list[str | None]:
+        api = AdminAPI(broker)
+        return [post(api, "x", **fields).json.get("not_retained") for fields in (first, second)]
+
+    assert say() == say() == [None, "max_retained"]
+    broker.kill()
+    broker = hermesd(data=broker.data)
+    assert say() == [None, "max_retained"]
+
+
 @pytest.mark.parametrize("qos", [1, 2])
 def test_what_was_never_sent_before_a_kill_is_not_sent_dead(hermesd: Start, qos: int) -> None:
     broker = hermesd(max_in_flight=20)

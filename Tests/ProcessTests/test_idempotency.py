@@ -72,7 +72,7 @@ def test_every_route_knows_keys(hermesd: Start) -> None:
     def order(key: str | None, **fields: object) -> Answer:
         headers = {"Content-Type": "application/json"}
         headers |= {"Idempotency-Key": key} if key else {}
-        body = json.dumps({"salesId": "7", "status": "SIGNED", **fields}).encode()
+        body = json.dumps({"sales_id": "7", "status": "SIGNED", **fields}).encode()
         return api.request("POST", "/v1/orders/4711/status", body, headers)
 
     def raw(key: str) -> Answer:

@@ -39,7 +39,7 @@ def publish_everywhere(broker: Hermesd) -> list[str | None]:
     assert found == [LONGEST]
     answer = api.post_json("/v1/messages", {"topic": "t/2", "payload": "made", "qos": 2})
     found.append(answer.json["message_id"])
-    answer = api.post_json("/v1/orders/4711/status", {"salesId": "7", "status": "APPROVED"})
+    answer = api.post_json("/v1/orders/4711/status", {"sales_id": "7", "status": "APPROVED"})
     found.append(answer.json["message_id"])
     assert all(UUID7.fullmatch(made) for made in found[1:])
     with closing(RawClient(broker.address)) as client:

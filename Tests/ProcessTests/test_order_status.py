@@ -69,8 +69,8 @@ def test_every_field_arrives(protocol, schemas, broker, names, paho_client):
     phone.subscribe((f"orders/{sales_id}/#", 1))
     before = int(time.time() * 1000)
     answer = post(broker, "A-4711", {
-        "salesId": sales_id, "status": "SUPPLEMENT_REQUIRED",
-        "reason": "Gehaltsnachweis fehlt \U0001f4c4", "updatedAtMs": "1763690000123",
+        "sales_id": sales_id, "status": "SUPPLEMENT_REQUIRED",
+        "reason": "Gehaltsnachweis fehlt \U0001f4c4", "updated_at_ms": "1763690000123",
         "details": {"bank": "N\u00f6rdlich", "amount": "12000.50", "": "x"},
     })
     after = int(time.time() * 1000)
@@ -104,7 +104,7 @@ def test_a_name_and_a_time_to_live(schemas, broker, names, client):
     phone = client("phone")
     phone.subscribe((f"orders/{names.client('s')}/+/status", 1))
     answer = post(broker, "1", {
-        "salesId": names.client("s"), "status": 4, "message_id": "crm-7", "expires_in_s": 60,
+        "sales_id": names.client("s"), "status": 4, "message_id": "crm-7", "expires_in_s": 60,
     })
     assert answer.json["message_id"] == "crm-7"
     envelope, _ = decode(schemas, phone.take_message().payload)
@@ -117,7 +117,7 @@ def test_what_is_left_out(schemas, broker, names, client):
     phone = client("phone")
     phone.subscribe((f"orders/{names.client('s')}/+/status", 1))
     before = int(time.time() * 1000)
-    assert post(broker, "1", {"salesId": names.client("s"), "status": 4}).status == 200
+    assert post(broker, "1", {"sales_id": names.client("s"), "status": 4}).status == 200
     envelope, update = decode(schemas, phone.take_message().payload)
     assert before <= update.updated_at_ms <= int(time.time() * 1000)
     assert (update.status, update.reason, dict(update.details)) == (4, "", {})
@@ -143,7 +143,7 @@ def test_sequences_count_per_channel(schemas, broker, names, client):
     phone.subscribe((f"orders/{names.client('a')}/#", 1), (f"orders/{names.client('b')}/#", 1))
     for number in range(20):
         sales_id = names.client("ab"[number % 2])
-        post(broker, f"order-{number}", {"salesId": sales_id, "status": "SIGNED"})
+        post(broker, f"order-{number}", {"sales_id": sales_id, "status": "SIGNED"})
     seen = {"a": [], "b": []}
     for _ in range(20):
         envelope, update = decode(schemas, phone.take_message().payload)
@@ -152,10 +152,10 @@ def test_sequences_count_per_channel(schemas, broker, names, client):
 
     # Numbers advance without subscribers, so that the phone sees the gap.
     phone.disconnect()
-    post(broker, "unheard", {"salesId": names.client("a"), "status": "FUNDED"})
+    post(broker, "unheard", {"sales_id": names.client("a"), "status": "FUNDED"})
     phone = client("phone")
     phone.subscribe((f"orders/{names.client('a')}/#", 1))
-    post(broker, "heard", {"salesId": names.client("a"), "status": "FUNDED"})
+    post(broker, "heard", {"sales_id": names.client("a"), "status": "FUNDED"})
     assert decode(schemas, phone.take_message().payload)[0].sequence == 12
 
 
@@ -164,7 +164,7 @@ def test_a_phone_that_was_away_gets_all_in_order(schemas, broker, names, client)
     phone.subscribe((f"orders/{names.client('s')}/#", 1))
     phone.disconnect()
     for status in STATUSES[1:]:
-        result = post(broker, "77", {"salesId": names.client("s"), "status": status}).json
+        result = post(broker, "77", {"sales_id": names.client("s"), "status": status}).json
         assert (result["matched"], result["online"], result["queued"]) == (1, 0, 1)
     phone = client("phone", clean_session=False)
     updates = [decode(schemas, phone.take_message().payload) for _ in STATUSES[1:]]
@@ -175,7 +175,7 @@ def test_a_phone_that_was_away_gets_all_in_order(schemas, broker, names, client)
 
 def test_mosquitto_sub_receives_the_bytes(schemas, broker, names, mosquitto_sub):
     phone = mosquitto_sub("-t", f"orders/{names.client('s')}/#", "-q", "1")
-    post(broker, "A%20B", {"salesId": names.client("s"), "status": "APPROVED"})
+    post(broker, "A%20B", {"sales_id": names.client("s"), "status": "APPROVED"})
     message = phone.take()
     assert message.topic.startswith(f"orders/{names.client('s')}/A")
     envelope, update = decode(schemas, message.payload)
@@ -186,23 +186,23 @@ def test_mosquitto_sub_receives_the_bytes(schemas, broker, names, mosquitto_sub)
     ("order_id", "body", "words"),
     [
         ("1", "{", "JSON"),
-        ("1", {"status": "SIGNED"}, "salesId"),
-        ("1", {"salesId": "s"}, "status"),
-        ("1", {"salesId": "s", "status": "LOST"}, "FUNDED"),
-        ("1", {"salesId": "s", "status": "signed"}, "SIGNED"),
-        ("1", {"salesId": "s", "status": 99}, "FUNDED"),
-        ("1", {"salesId": "s", "status": True}, "status"),
-        ("1", {"salesId": "", "status": "SIGNED"}, "salesId"),
-        ("1", {"salesId": "a/b", "status": "SIGNED"}, "salesId"),
-        ("1", {"salesId": "#", "status": "SIGNED"}, "salesId"),
-        ("a%2Fb", {"salesId": "s", "status": "SIGNED"}, "orderId"),
-        ("%2B", {"salesId": "s", "status": "SIGNED"}, "orderId"),
-        ("1", {"salesId": "s", "status": "SIGNED", "orderId": "2"}, "orderId"),
-        ("1", {"salesId": "s", "status": "SIGNED", "updatedAtMs": "soon"}, "updatedAtMs"),
-        ("1", {"salesId": "s", "status": "SIGNED", "details": {"a": 1}}, "details"),
-        ("1", {"salesId": "s", "status": "SIGNED", "reasons": "x"}, "reasons"),
-        ("1", {"salesId": "s", "sales_id": "s", "status": "SIGNED"}, "salesId"),
-        ("1", {"salesId": "s", "status": "SIGNED", "reason": "a\0b"}, "reason"),
+        ("1", {"status": "SIGNED"}, "sales_id"),
+        ("1", {"sales_id": "s"}, "status"),
+        ("1", {"sales_id": "s", "status": "LOST"}, "FUNDED"),
+        ("1", {"sales_id": "s", "status": "signed"}, "SIGNED"),
+        ("1", {"sales_id": "s", "status": 99}, "FUNDED"),
+        ("1", {"sales_id": "s", "status": True}, "status"),
+        ("1", {"sales_id": "", "status": "SIGNED"}, "sales_id"),
+        ("1", {"sales_id": "a/b", "status": "SIGNED"}, "sales_id"),
+        ("1", {"sales_id": "#", "status": "SIGNED"}, "sales_id"),
+        ("a%2Fb", {"sales_id": "s", "status": "SIGNED"}, "order_id"),
+        ("%2B", {"sales_id": "s", "status": "SIGNED"}, "order_id"),
+        ("1", {"sales_id": "s", "status": "SIGNED", "order_id": "2"}, "order_id"),
+        ("1", {"sales_id": "s", "status": "SIGNED", "updated_at_ms": "soon"}, "updated_at_ms"),
+        ("1", {"sales_id": "s", "status": "SIGNED", "details": {"a": 1}}, "details"),
+        ("1", {"sales_id": "s", "status": "SIGNED", "reasons": "x"}, "reasons"),
+        ("1", {"sales_id": "s", "salesId": "s", "status": "SIGNED"}, "sales_id"),
+        ("1", {"sales_id": "s", "status": "SIGNED", "reason": "a\0b"}, "reason"),
     ],
 )
 def test_a_bad_update_is_explained(order_id, body, words, broker):
@@ -213,6 +213,6 @@ def test_a_bad_update_is_explained(order_id, body, words, broker):
 def test_a_refused_update_takes_no_sequence(schemas, broker, names, client):
     phone = client("phone")
     phone.subscribe((f"orders/{names.client('s')}/#", 1))
-    post(broker, "1", {"salesId": names.client("s"), "status": "LOST"}).problem(400)
-    post(broker, "1", {"salesId": names.client("s"), "status": "SIGNED"})
+    post(broker, "1", {"sales_id": names.client("s"), "status": "LOST"}).problem(400)
+    post(broker, "1", {"sales_id": names.client("s"), "status": "SIGNED"})
     assert decode(schemas, phone.take_message().payload)[0].sequence == 1

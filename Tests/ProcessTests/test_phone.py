@@ -29,7 +29,7 @@ IN_FLIGHT = 20
 
 def post(broker: Hermesd, order: str, status: str = "APPROVED") -> None:
     answer = AdminAPI(broker).post_json(
-        f"/v1/orders/{order}/status", {"salesId": "s-42", "status": status})
+        f"/v1/orders/{order}/status", {"sales_id": "s-42", "status": status})
     assert answer.status == 200, answer
 
 
@@ -345,7 +345,7 @@ def test_every_message_arrives_once_over_a_link_that_is_cut_again_and_again(
     api = AdminAPI(broker)
     lives: list[list[int]] = []
     for number in range(count):
-        body = {"salesId": "s-42", "status": "SIGNED"}
+        body = {"sales_id": "s-42", "status": "SIGNED"}
         assert api.post_json(f"/v1/orders/o-{number}/status", body).status == 200
         if number % 100 == 50:
             seven.kill()

@@ -47,7 +47,7 @@ def trust(authority: Authority, *pins: str) -> list[str]:
 
 
 def post(broker: Hermesd, order: str) -> None:
-    body = {"salesId": "s-42", "status": "APPROVED"}
+    body = {"sales_id": "s-42", "status": "APPROVED"}
     answer = AdminAPI(broker).post_json(f"/v1/orders/{order}/status", body)
     assert answer.status == 200, answer
 

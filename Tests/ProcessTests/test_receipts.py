@@ -179,7 +179,7 @@ def test_unknown_identifiers_and_every_route(hermesd: Start) -> None:
     assert api.request("GET", "/v1/messages/plain").status == 404
     made = api.request("POST", "/v1/publish?topic=t/1&receipts=true", b"x").json["message_id"]
     assert receipt(api, made)["counts"]["receivers"] == 0  # type: ignore[index]
-    body = json.dumps({"salesId": "7", "status": "SIGNED", "receipts": True}).encode()
+    body = json.dumps({"sales_id": "7", "status": "SIGNED", "receipts": True}).encode()
     made = api.request(
         "POST", "/v1/orders/4711/status", body, {"Content-Type": "application/json"}
     ).json["message_id"]

@@ -75,7 +75,7 @@ def test_a_bound_token_publishes_within_its_topics_and_rate(start_broker):
     assert shop.post_json("/v1/messages", {"topic": "x", "payload": ""}).status == 403
     assert shop.request("POST", "/v1/publish?topic=orders/1", b"x").status == 200
     assert shop.post_json("/v1/messages", {"topic": "orders", "payload": ""}).status == 200
-    status = {"salesId": "7", "status": "APPROVED"}
+    status = {"sales_id": "7", "status": "APPROVED"}
     assert shop.post_json("/v1/orders/1/status", status).status == 200
     answer = shop.request("POST", "/v1/publish?topic=orders/1", b"x")
     assert answer.problem(429)["type"].endswith(":rate-exceeded")

@@ -199,7 +199,7 @@ def test_a_message_says_whom_it_wakes(office: Office, receiver: Receiver) -> Non
     eventually(lambda: topics()[2:] == [("news/3", "alert")], "the push")
     for path, body in [
         ("/v1/messages", {"topic": "a", "payload": "", "wake": "loud"}),
-        ("/v1/orders/1/status", {"salesId": "s", "status": "SUBMITTED", "wake": 1}),
+        ("/v1/orders/1/status", {"sales_id": "s", "status": "SUBMITTED", "wake": 1}),
     ]:
         answer = office.api.post_json(path, body)
         assert answer.status == 400 and b"wake" in answer.body

@@ -92,8 +92,10 @@ package final class BanBook: Sendable {
                 return (result, file.entries)
             }
             generation += 1
-            let table = BanTable(bans, generation: generation)
+            let hits = current.withLock { $0.hits }
+            let table = BanTable(bans, generation: generation, hits: hits)
             current.withLock { $0 = table }
+            hits.keep(bans)
             return (result, table)
         }
     }

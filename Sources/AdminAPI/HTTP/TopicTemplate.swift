@@ -1,4 +1,4 @@
-/// A topic name with placeholders, such as `orders/{salesId}/{orderId}/status`.
+/// A topic name with placeholders, such as `orders/{sales_id}/{order_id}/status`.
 package struct TopicTemplate: Hashable, Sendable {
     private enum Level: Hashable {
         case fixed(String)

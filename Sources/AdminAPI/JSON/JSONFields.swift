@@ -16,15 +16,15 @@ struct JSONFields {
     /// All members of a route, made once.
     struct Known: Sendable {
         fileprivate let spellings: [(spelling: ForeignText, canonical: String)]
+        /// Without other spellings.
+        let names: [String]
         fileprivate let list: String
 
         init(_ names: [Name]) {
             spellings = names.flatMap { name in name.all.map { (ForeignText($0), name.canonical) } }
-            list = names.map(\.canonical).joined(separator: ", ")
+            self.names = names.map(\.canonical)
+            list = self.names.joined(separator: ", ")
         }
-
-        /// Every accepted spelling.
-        var names: [String] { spellings.map(\.spelling.string) }
 
         fileprivate func canonical(_ spelling: ForeignText) -> String? {
             spellings.first { $0.spelling == spelling }?.canonical

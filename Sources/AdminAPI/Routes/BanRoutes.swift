@@ -32,9 +32,11 @@ struct BanRoutes: Sendable {
             method: .get, path: "/v1/bans", access: .reading(.refused), query: ["limit", "cursor"]
         ) { request throws(Problem) in
             let time = now()
-            let bans = try existingBook().table.bans.filter { !$0.isExpired(atMs: time) }
+            let table = try existingBook().table
+            let bans = table.bans.filter { !$0.isExpired(atMs: time) }
             let (page, next) = try request.query.page(of: bans) { $0.id.text }
-            return try Response.json(BanList(bans: page.map { BanModel($0) }, next: next))
+            let models = page.map { BanModel($0, hits: table.hits[$0.id]) }
+            return try Response.json(BanList(bans: models, next: next))
         }
     }
 
@@ -61,7 +63,7 @@ struct BanRoutes: Sendable {
             log("Banned", ban)
             let closed = try await putInForce(table)
             var response = try Response.json(
-                BanCreated(ban: BanModel(ban), disconnected: closed))
+                BanCreated(ban: BanModel(ban, hits: table.hits[ban.id]), disconnected: closed))
             if !isReplaced { response.status = .created }
             return response
         }
@@ -73,13 +75,14 @@ struct BanRoutes: Sendable {
             let text = request.parameter("id")
             let time = now()
             guard let id = Ban.ID(text) else { throw Self.unknown(text) }
+            let hits = try existingBook().table.hits[id]
             let (lifted, table) = try await onFile { (book) throws(BanFileError) in
                 try book.lift(id, nowMs: time)
             }
             _ = try await putInForce(table)
             guard let lifted else { throw Self.unknown(text) }
             log("Ban lifted", lifted)
-            return try Response.json(BanLifted(lifted: BanModel(lifted)))
+            return try Response.json(BanLifted(lifted: BanModel(lifted, hits: hits)))
         }
     }
 

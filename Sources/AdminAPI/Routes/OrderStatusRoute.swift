@@ -12,17 +12,17 @@ struct OrderStatusPublisher: Sendable {
     let qos: QoS
     let maximumTopicLevels: Int
 
-    /// `POST /v1/orders/{orderId}/status`: the body is an `OrderStatusUpdate` in proto3 JSON.
+    /// `POST /v1/orders/{order_id}/status`: the body is an `OrderStatusUpdate` in proto3 JSON.
     var route: Route {
         Route(
-            method: .post, path: "/v1/orders/{orderId}/status",
+            method: .post, path: "/v1/orders/{order_id}/status",
             access: .scope(.publish, topics: .checked, rate: .messages), body: .json
         ) { request throws(Problem) in
             let fields = try JSONFields(try request.json(), known: Self.fields)
-            let orderID = try identifier(request.parameter("orderId"), field: "orderId")
-            if let repeated = try fields.string("orderId"), !repeated.hasBytes(of: orderID) {
+            let orderID = try identifier(request.parameter("order_id"), field: "order_id")
+            if let repeated = try fields.string("order_id"), !repeated.hasBytes(of: orderID) {
                 throw fields.wrong(
-                    "orderId",
+                    "order_id",
                     "is \"\(repeated.visible())\", but the path says \"\(orderID.visible())\"",
                     fix: "Leave it out of the body.")
             }
@@ -38,7 +38,7 @@ struct OrderStatusPublisher: Sendable {
         let work = MessageBatch(publisher: publisher) { line, caller throws(Problem) in
             let fields = try JSONFields(line: line, known: Self.fields)
             let orderID = try identifier(
-                try fields.requiredString("orderId"), field: "orderId")
+                try fields.requiredString("order_id"), field: "order_id")
             return try message(
                 fields, orderID: orderID, key: try fields.idempotencyKey(), caller)
         }
@@ -46,11 +46,11 @@ struct OrderStatusPublisher: Sendable {
     }
 
     static let fields = JSONFields.Known([
-        JSONFields.Name(canonical: "orderId", aliases: ["order_id"]),
-        JSONFields.Name(canonical: "salesId", aliases: ["sales_id"]),
+        JSONFields.Name(canonical: "order_id", aliases: ["orderId"]),
+        JSONFields.Name(canonical: "sales_id", aliases: ["salesId"]),
         JSONFields.Name(canonical: "status"),
         JSONFields.Name(canonical: "reason"),
-        JSONFields.Name(canonical: "updatedAtMs", aliases: ["updated_at_ms"]),
+        JSONFields.Name(canonical: "updated_at_ms", aliases: ["updatedAtMs"]),
         JSONFields.Name(canonical: "details"),
         // Not of the update, but of the message that carries it.
         JSONFields.Name(canonical: "message_id", aliases: ["messageId"]),
@@ -65,11 +65,11 @@ struct OrderStatusPublisher: Sendable {
     private func update(
         _ fields: JSONFields, orderID: String
     ) throws(Problem) -> OrderStatusUpdate {
-        let salesID = try identifier(try fields.requiredString("salesId"), field: "salesId")
-        let updatedAtMs = try fields.protoInt64("updatedAtMs")
+        let salesID = try identifier(try fields.requiredString("sales_id"), field: "sales_id")
+        let updatedAtMs = try fields.protoInt64("updated_at_ms")
         if let updatedAtMs, updatedAtMs <= 0 {
             throw fields.wrong(
-                "updatedAtMs", "is \(updatedAtMs); it must be a UNIX time in milliseconds",
+                "updated_at_ms", "is \(updatedAtMs); it must be a UNIX time in milliseconds",
                 fix: "Leave it out to have the time of the request taken.")
         }
         return OrderStatusUpdate(
@@ -124,9 +124,9 @@ struct OrderStatusPublisher: Sendable {
         _ fields: JSONFields, orderID: String, key: String?, _ caller: Caller?
     ) throws(Problem) -> PreparedMessage {
         var update = try update(fields, orderID: orderID)
-        let identifiers = ["salesId": update.salesID, "orderId": update.orderID]
+        let identifiers = ["sales_id": update.salesID, "order_id": update.orderID]
         let topic = try PublishTopic(
-            topicTemplate.filled(identifiers), maximumLevels: maximumTopicLevels, field: "salesId")
+            topicTemplate.filled(identifiers), maximumLevels: maximumTopicLevels, field: "sales_id")
         let channel = channelTemplate.filled(identifiers)
         let id = publisher.messageID(try fields.messageID())
         let seconds = try fields.integer("expires_in_s", in: Publisher.expirySeconds)

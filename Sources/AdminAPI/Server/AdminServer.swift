@@ -78,9 +78,9 @@ package struct AdminServer: Sendable {
         let orders = OrderStatusPublisher(
             publisher: publisher,
             topicTemplate: try TopicTemplate(
-                configuration.orderTopicTemplate, places: ["salesId", "orderId"]),
+                configuration.orderTopicTemplate, places: ["sales_id", "order_id"]),
             channelTemplate: try TopicTemplate(
-                configuration.orderChannelTemplate, places: ["salesId"]),
+                configuration.orderChannelTemplate, places: ["sales_id"]),
             qos: configuration.orderQoS, maximumTopicLevels: configuration.maximumTopicLevels)
         let levels = configuration.maximumTopicLevels
         let publishing: [Route] = [

@@ -30,10 +30,10 @@ package struct AdminServerConfiguration: Sendable {
     /// Bytes of a request body, and of the resulting PUBLISH packet.
     package var maximumBodyBytes = 1024 * 1024
     package var maximumTopicLevels = 128
-    /// Contains `{salesId}` and `{orderId}`.
-    package var orderTopicTemplate = "orders/{salesId}/{orderId}/status"
-    /// Contains `{salesId}`.
-    package var orderChannelTemplate = "orders/{salesId}"
+    /// Contains `{sales_id}` and `{order_id}`.
+    package var orderTopicTemplate = "orders/{sales_id}/{order_id}/status"
+    /// Contains `{sales_id}`.
+    package var orderChannelTemplate = "orders/{sales_id}"
     /// QoS of order updates: 0, 1 or 2.
     package var orderQoS = QoS.atLeastOnce
     /// Messages to topics that one of these matches have receipts unless the caller says otherwise.

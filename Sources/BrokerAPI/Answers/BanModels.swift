@@ -12,18 +12,23 @@ public struct BanModel: Codable, Sendable, Equatable {
     public var reason: String
     /// The name of the token by which it was made; empty for a caller on the Unix socket.
     public var by: String
+    /// CONNECTs, or connections from a banned address, that it has refused since the broker's start.
+    public var refused: Int
+    /// UNIX time in milliseconds of the latest of them; `nil` before the first.
+    public var lastRefusedMs: Int64?
 
     enum CodingKeys: String, CodingKey {
         case id
         case clientID = "client_id"
         case userName = "user_name"
         case address
-        case createdMs = "created_ms"
-        case expiresMs = "expires_ms"
-        case reason, by
+        case createdMs = "created_at_ms"
+        case expiresMs = "expires_at_ms"
+        case reason, by, refused
+        case lastRefusedMs = "last_refused_at_ms"
     }
 
-    public init(_ ban: Ban) {
+    public init(_ ban: Ban, hits: BanHits.Count) {
         id = ban.id.text
         switch ban.target {
         case .client: clientID = ban.target.text
@@ -34,6 +39,8 @@ public struct BanModel: Codable, Sendable, Equatable {
         expiresMs = ban.expires.map { $0 * 1_000 }
         reason = ban.reason
         by = ban.author
+        refused = hits.refused
+        lastRefusedMs = hits.lastMs
     }
 }
 

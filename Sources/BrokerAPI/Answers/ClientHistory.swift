@@ -71,8 +71,8 @@ public struct ClientEvent: Codable, Sendable, Equatable {
 
     enum CodingKeys: String, CodingKey {
         case kind
-        case firstMs = "first_ms"
-        case lastMs = "last_ms"
+        case firstMs = "first_at_ms"
+        case lastMs = "last_at_ms"
         case count, reason, address
         case userName = "user_name"
         case topic, detail

@@ -28,7 +28,7 @@ public struct ClientSummary: Codable, Sendable, Equatable {
         case protocolVersion = "protocol"
         case cleanSession = "clean_session"
         case keepAliveSeconds = "keep_alive_s"
-        case sinceMs = "since_ms"
+        case sinceMs = "since_at_ms"
         case subscriptions
         case inFlight = "in_flight"
         case queued

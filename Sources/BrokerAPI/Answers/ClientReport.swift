@@ -19,7 +19,7 @@ public struct ClientReport: Codable, Sendable, Equatable {
     enum CodingKeys: String, CodingKey {
         case clientID = "client_id"
         case reportedAtMs = "reported_at_ms"
-        case sinceMs = "since_ms"
+        case sinceMs = "since_at_ms"
         case network
         case heartbeatSeconds = "heartbeat_seconds"
         case arrivalRate = "arrival_rate"

@@ -12,7 +12,7 @@ public struct Lockout: Codable, Sendable, Equatable {
         case userName = "user_name"
         case address
         case wrongPasswords = "wrong_passwords"
-        case untilMs = "until_ms"
+        case untilMs = "until_at_ms"
     }
 
     public init(userName: String?, address: String, wrongPasswords: Int, untilMs: Int64) {

@@ -9,14 +9,17 @@ public final class BanTable: Sendable {
     public let generation: UInt64
     /// In the order of the file.
     public let bans: [Ban]
+    /// What the bans have refused; the tables that follow have it too.
+    public let hits: BanHits
     private let clients: [[UInt8]: Int]
     private let users: [[UInt8]: Int]
     private let networks: [IPNetwork: Int]
     /// Prefix lengths of ``networks``, each once.
     private let lengths: [UInt8]
 
-    public init(_ bans: [Ban], generation: UInt64) {
+    public init(_ bans: [Ban], generation: UInt64, hits: BanHits = BanHits()) {
         self.bans = bans
+        self.hits = hits
         self.generation = generation
         var clients: [[UInt8]: Int] = [:]
         var users: [[UInt8]: Int] = [:]

@@ -16,9 +16,6 @@ extension Shard {
         bans.set(table, reply: reply)
     }
 
-    /// Counts a connection that was refused for its address.
-    public mutating func countBanned(_ kind: Ban.Kind) { context.counters.bansMet.add(kind) }
-
     /// Looks at further connections, and closes those that a ban fits. `address` finds the ban of a
     /// connection's address; a proxy's that has not named its client yet is not asked for.
     public mutating func continueBans(address: (Handle) -> Ban?) {

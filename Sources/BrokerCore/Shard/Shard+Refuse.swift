@@ -45,9 +45,15 @@ extension Shard {
         return table.ban(ofUser: name, atMs: context.wallClockMs)
     }
 
+    /// Counts a CONNECT, or a connection from a banned address, that a ban refused.
+    public mutating func countRefusal(by ban: Ban) {
+        context.counters.bansMet.add(ban.target.kind)
+        bans.table?.hits.note(ban.id, atMs: context.wallClockMs)
+    }
+
     /// Refuses a CONNECT that a ban fits.
     package mutating func refuse(_ judged: JudgedConnect, by ban: Ban) {
-        context.counters.bansMet.add(ban.target.kind)
+        countRefusal(by: ban)
         refuseConnect(
             judged.handle, .notAuthorized, .banned(ban.id), [UInt8](judged.clientID),
             userName: judged.claimedUserName)

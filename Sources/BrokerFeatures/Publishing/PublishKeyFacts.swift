@@ -1,3 +1,4 @@
+import BrokerAPI
 import BrokerCore
 import Store
 
@@ -17,10 +18,13 @@ struct PublishKey: Hashable, Sendable, BitwiseCopyable {
     var online: UInt32
     var queued: UInt32
     var dropped: UInt32
+    /// Why the message was not retained, as ``NotRetained/storedNumber``; 0 when it was, and for one
+    /// without RETAIN.
+    var notRetained: UInt8
 
     init(
         key: UInt128, digest: UInt128, messageID: UInt128, bucket: UInt64, owner: UInt32,
-        matched: UInt32, online: UInt32, queued: UInt32, dropped: UInt32
+        matched: UInt32, online: UInt32, queued: UInt32, dropped: UInt32, notRetained: UInt8
     ) {
         self.key = key
         self.digest = digest
@@ -31,11 +35,12 @@ struct PublishKey: Hashable, Sendable, BitwiseCopyable {
         self.online = online
         self.queued = queued
         self.dropped = dropped
+        self.notRetained = notRetained
     }
 }
 
-/// Key: the bucket, then the key. Value: digest, identifier, counts and owner, which is missing in
-/// those that are older than owners.
+/// Key: the bucket, then the key. Value: digest, identifier, counts, owner, which is missing in those
+/// that are older than owners, and the reason of a message that was not retained, if it was not.
 extension WriteBatch {
     mutating func publishKey(_ key: PublishKey) {
         let place = withUnsafeBytes(of: key.key.bigEndian) { FactOwner($0) }
@@ -50,6 +55,7 @@ extension WriteBatch {
             $0.put(key.queued)
             $0.put(key.dropped)
             $0.put(key.owner)
+            if key.notRetained != 0 { $0.put(key.notRetained) }
         }
     }
 
@@ -63,6 +69,29 @@ extension WriteBatch {
     }
 }
 
+extension NotRetained {
+    /// `nil` for 0, and for a number that this broker does not know.
+    init?(storedNumber: UInt8) {
+        switch storedNumber {
+        case 1: self = .maxRetained
+        case 2: self = .retainedBytes
+        case 3: self = .memory
+        case 4: self = .expired
+        default: return nil
+        }
+    }
+
+    /// The number in the store; 0 is none.
+    var storedNumber: UInt8 {
+        switch self {
+        case .maxRetained: 1
+        case .retainedBytes: 2
+        case .memory: 3
+        case .expired: 4
+        }
+    }
+}
+
 extension PublishKey {
     init(_ fact: StoredFact) throws(DamagedFact) {
         var key = FactReader(fact.key)
@@ -72,8 +101,12 @@ extension PublishKey {
             key: try key.wideNumber(), digest: try value.wideNumber(),
             messageID: try value.wideNumber(), bucket: bucket, owner: 0,
             matched: try value.count(), online: try value.count(), queued: try value.count(),
-            dropped: try value.count())
+            dropped: try value.count(), notRetained: 0)
         if !value.isAtEnd { owner = try value.count() }
+        if !value.isAtEnd {
+            notRetained = try value.byte()
+            guard NotRetained(storedNumber: notRetained) != nil else { throw DamagedFact() }
+        }
         try key.finish()
         try value.finish()
     }

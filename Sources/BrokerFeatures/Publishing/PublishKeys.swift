@@ -88,7 +88,8 @@ struct PublishKeys: ~Copyable {
             key: identity.key, digest: identity.digest, messageID: identity.messageID,
             bucket: openBucket(of: share, limit: limit, at: now), owner: share,
             matched: UInt32(clamping: counts.matched), online: UInt32(clamping: counts.online),
-            queued: UInt32(clamping: counts.queued), dropped: UInt32(clamping: counts.dropped))
+            queued: UInt32(clamping: counts.queued), dropped: UInt32(clamping: counts.dropped),
+            notRetained: counts.notRetained?.storedNumber ?? 0)
         insert(key)
         return key
     }
@@ -195,6 +196,7 @@ extension PublishCounts {
         self.init(
             matched: Int(key.matched), online: Int(key.online), queued: Int(key.queued),
             dropped: Int(key.dropped))
+        notRetained = NotRetained(storedNumber: key.notRetained)
     }
 }
 

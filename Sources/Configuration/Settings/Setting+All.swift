@@ -275,11 +275,11 @@ extension Setting {
     private static let orderSettings: [Setting] = [
         .single(
             "orders.topic_template", \.orders.topicTemplate,
-            .topicTemplate(required: ["salesId", "orderId"]),
+            .topicTemplate(required: ["sales_id", "order_id"]),
             "Topic of order status updates."),
         .single(
             "orders.channel_template", \.orders.channelTemplate,
-            .topicTemplate(required: ["salesId"]),
+            .topicTemplate(required: ["sales_id"]),
             "Channel in which their sequence numbers count, one by one."),
         .single(
             "orders.qos", \.orders.qos, .qos,

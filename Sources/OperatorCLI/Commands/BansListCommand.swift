@@ -32,16 +32,24 @@ struct BansListCommand: OperatorCommand {
         return "address \(ban.address ?? Wording.absent)"
     }
 
+    /// How many it refused since the broker's start, and how long ago the last.
+    private static func refusals(of ban: BanModel, now: Int64) -> String {
+        guard let last = ban.lastRefusedMs else { return "0" }
+        return "\(ban.refused), \(Wording.age(of: last, now: now)) ago"
+    }
+
     static func rendered(_ list: BanList, now: Int64, width: Int?) -> String {
         var table = Table([
             .init(title: "BAN"), .init(title: "OF", isFlexible: true),
             .init(title: "SINCE", alignment: .right), .init(title: "ENDS", alignment: .right),
-            .init(title: "BY"), .init(title: "REASON", isFlexible: true),
+            .init(title: "REFUSED", alignment: .right), .init(title: "BY"),
+            .init(title: "REASON", isFlexible: true),
         ])
         for ban in list.bans {
             table.append([
                 ban.id, target(of: ban), Wording.age(of: ban.createdMs, now: now) + " ago",
                 ban.expiresMs.map { Wording.relative($0, now: now) } ?? "never",
+                refusals(of: ban, now: now),
                 ban.by.isEmpty ? Wording.absent : ban.by,
                 ban.reason.isEmpty ? Wording.absent : ban.reason,
             ])

@@ -40,22 +40,24 @@ struct ConfigCheckCommand: OperatorCommand {
     var file: String
 
     func run(in context: CommandContext) async throws(CommandFailure) {
-        let configuration = try LocalConfiguration.load(config: file, context.environment)
+        let (configuration, origins) = try LocalConfiguration.read(
+            config: file, context.environment)
         var refusals = FileRefusals()
         let showsItsFiles = checkDataFolder(configuration, &refusals, context.console)
         if let path = configuration.passwordFile {
-            let passwords = refusals.collect { () throws(PasswordFileError) in
+            let passwords = refusals.collect(of: "password_file") { () throws(PasswordFileError) in
                 try PasswordFile.load(path: path)
             }
             if let passwords { warn(of: passwords, path, context.console) }
         }
         if let path = configuration.aclFile {
-            let rules = refusals.collect { () throws(AccessRulesError) in
+            let rules = refusals.collect(of: "acl_file") { () throws(AccessRulesError) in
                 try AccessRules.load(path: path)
             }
             if let rules { warn(of: rules, path, context.console) }
         }
-        let tokens = refusals.collect { () throws(TokenFileError) -> TokenFile? in
+        let tokens = refusals.collect(of: configuration.tokensSetting) {
+            () throws(TokenFileError) -> TokenFile? in
             guard showsItsFiles || configuration.admin.tokensFile != nil else { return nil }
             do throws(TokenFileError) {
                 return try TokenFile.load(path: configuration.tokensPath)
@@ -67,6 +69,11 @@ struct ConfigCheckCommand: OperatorCommand {
         if let warning = tokens??.accessWarning { context.console.complain("warning: \(warning)") }
         if showsItsFiles { checkBans(configuration, &refusals) }
         checkLogins(configuration.auth.jwt, &refusals)
+        if let settings = LoginServiceSettings(configuration.auth.http) {
+            _ = refusals.collect { () throws(LoginServiceFiles.Unusable) in
+                try LoginServiceFiles.load(settings)
+            }
+        }
         if let settings = APNsSettings(configuration) {
             _ = refusals.collect { () throws(APNsUnusable) in try APNsCredentials.load(settings) }
         }
@@ -84,7 +91,7 @@ struct ConfigCheckCommand: OperatorCommand {
         for warning in tls.warnings { context.console.complain(warning) }
         let problems = refusals.problems + tls.problems
         guard problems.isEmpty else {
-            throw CommandFailure(.localFile, problems.joined(separator: "\n"))
+            throw CommandFailure(.localFile, origins.placed(problems.joined(separator: "\n")))
         }
         try context.console.print("\(VisibleText.escaped(file)): ok\n")
     }

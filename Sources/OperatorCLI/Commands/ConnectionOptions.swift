@@ -189,6 +189,13 @@ enum LocalConfiguration {
     static func load(
         config: String?, _ environment: [String: String]
     ) throws(CommandFailure) -> HermesConfiguration {
+        try read(config: config, environment).configuration
+    }
+
+    /// As ``load(config:_:)``, with the layer that each value comes from.
+    static func read(
+        config: String?, _ environment: [String: String]
+    ) throws(CommandFailure) -> (configuration: HermesConfiguration, origins: EffectiveSettings) {
         let loader =
             if let config {
                 ConfigurationLoader(source: .file(config), environment: environment)
@@ -197,7 +204,7 @@ enum LocalConfiguration {
                     environment: environment.filter { ownVariables.contains($0.key) })
             }
         do throws(ConfigurationError) {
-            return try loader.load()
+            return try loader.read()
         } catch {
             throw CommandFailure(.localFile, error.description)
         }

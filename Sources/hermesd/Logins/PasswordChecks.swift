@@ -51,7 +51,7 @@ final class PasswordChecks: Sendable {
 
     /// The password file's part in a reload; if the file cannot be used, the old users stay.
     var part: Reload.Part {
-        Reload.Part(name: "password file") { [self] in
+        Reload.Part(name: "password file", setting: "password_file") { [self] in
             let users = try Self.load(path)
             let isNew = file.withLock { $0.isChanged(by: users.stamp) }
             return Reload.Prepared(changed: isNew ? "password_file" : nil) { [self] in

@@ -40,7 +40,7 @@ class Status:
     @property
     def fields(self) -> dict[str, object]:
         fields: dict[str, object] = {
-            "salesId": self.sales, "status": STATES[self.number % len(STATES)],
+            "sales_id": self.sales, "status": STATES[self.number % len(STATES)],
             "reason": str(self.number), "receipts": True}
         if self.is_named:
             fields["message_id"] = self.key
@@ -176,7 +176,7 @@ class _Single(_Post):
 class _Batch(_Post):
     def _send(self, network: Network, address: tuple[str, int]) -> Link:
         lines = [
-            status.fields | {"orderId": status.order}
+            status.fields | {"order_id": status.order}
             | ({} if status.is_named else {"idempotency_key": status.key})
             for status in self._statuses]
         body = "".join(json.dumps(line) + "\n" for line in lines)

@@ -222,7 +222,7 @@ class _Run:
             group = range(number, min(number + GROUP, self._each))
             body = b"".join(
                 json.dumps({
-                    "orderId": f"o-{each}", "salesId": name, "status": "SIGNED",
+                    "order_id": f"o-{each}", "sales_id": name, "status": "SIGNED",
                     "message_id": f"{name}-{each}",
                 }).encode() + b"\n" for each in group)
             with self._starting:

@@ -200,7 +200,7 @@ class OrderPublisher(HTTPPublisher):
             return
         self.posted += 1
         self._order = f"order-{self.posted}"
-        body = json.dumps({"salesId": self._sales_id, "status": "APPROVED"}).encode()
+        body = json.dumps({"sales_id": self._sales_id, "status": "APPROVED"}).encode()
         self.link.post(
             f"/v1/orders/{self._order}/status", body, ADMIN_TOKEN, "application/json")
 
