@@ -152,9 +152,9 @@ struct OpenAPITests {
     /// The names of all properties in a schema, and in those inside it.
     private static func properties(_ schema: JSONValue) -> [String] {
         let own = schema["properties"]?.members ?? []
-        return own.map(\.name.string)
-            + ((schema.members ?? []).filter { $0.name != "properties" }.map(\.value)
-                + own.map(\.value) + (schema.elements ?? [])).flatMap { properties($0) }
+        let others = (schema.members ?? []).filter { $0.name != "properties" }
+        let inside = own.map(\.value) + others.map(\.value) + (schema.elements ?? [])
+        return own.map(\.name.string) + inside.flatMap { properties($0) }
     }
 
     @Test("fields of requests, names and sizes are those of the code")

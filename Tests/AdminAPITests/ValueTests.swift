@@ -54,7 +54,8 @@ struct ValueTests {
         "a template that cannot name topics is refused",
         arguments: [
             "", "orders/{sales_id}", "orders/{sales_id}/{orderid}", "orders/x{sales_id}/{order_id}",
-            "orders/+/{sales_id}/{order_id}", "{sales_id}/{order_id}/#", "$SYS/{sales_id}/{order_id}",
+            "orders/+/{sales_id}/{order_id}", "{sales_id}/{order_id}/#",
+            "$SYS/{sales_id}/{order_id}",
             "{sales_id}/{order_id}/{other}", "{sales_id}/{order_id", "a\0/{sales_id}/{order_id}",
         ])
     func wrongTemplates(text: String) throws {
