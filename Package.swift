@@ -400,24 +400,25 @@ if Context.environment["TEST_ALL_PACKAGES"] != nil {
                 .product(name: "NIOTLS", package: "swift-nio"),
             ]),
         .target(
-            name: "HermesClient",
+            name: "HermesKit",
             dependencies: [
                 "HermesClientCore", "HermesClientMessages", "HermesClientNIO", "MQTTCodec",
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
-            path: "Client/Sources/HermesClient", exclude: ["PrivacyInfo.xcprivacy"],
+            path: "Client/Sources/HermesKit", exclude: ["PrivacyInfo.xcprivacy"],
             swiftSettings: swiftSettings),
+        module("HermesObjC", path: "Client/Sources/HermesObjC", ["HermesKit"]),
         program(
             "hermes-phone", path: "Client/Examples/hermes-phone",
             [
-                "HermesClient",
+                "HermesKit",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         program(
             "client-bench", path: "Client/Benchmarks/client-bench",
             [
-                "HermesClient", "HermesClientMessages",
+                "HermesClientMessages", "HermesKit",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ]),
@@ -431,7 +432,10 @@ if Context.environment["TEST_ALL_PACKAGES"] != nil {
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ]),
         tests(
-            "HermesClientTests", path: "Client/Tests/HermesClientTests",
-            ["HermesClient", "HermesClientCore", "HermesClientNIO"]),
+            "HermesKitTests", path: "Client/Tests/HermesKitTests",
+            [
+                "HermesClientCore", "HermesClientNIO", "HermesKit",
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+            ]),
     ]
 }

@@ -26,7 +26,8 @@ let package = Package(
     name: "hermes-client",
     platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .visionOS(.v1)],
     products: [
-        .library(name: "HermesClient", targets: ["HermesClient"])
+        .library(name: "HermesKit", targets: ["HermesKit"]),
+        .library(name: "HermesObjC", targets: ["HermesObjC"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
@@ -61,26 +62,28 @@ let package = Package(
             ],
             swiftSettings: swiftSettings),
         .target(
-            name: "HermesClient",
+            name: "HermesKit",
             dependencies: [
                 "HermesClientCore", "HermesClientMessages", "HermesClientNIO", "MQTTCodec",
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             exclude: unused, resources: resources, swiftSettings: swiftSettings),
+        // Empty where there is no Objective-C.
+        .target(name: "HermesObjC", dependencies: ["HermesKit"], swiftSettings: swiftSettings),
         // Example and benchmark are no products: who depends on the package does not fetch what they
         // need.
         .executableTarget(
             name: "hermes-phone",
             dependencies: [
-                "HermesClient",
+                "HermesKit",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Examples/hermes-phone", swiftSettings: swiftSettings),
         .executableTarget(
             name: "client-bench",
             dependencies: [
-                "HermesClient", "HermesClientMessages",
+                "HermesClientMessages", "HermesKit",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "SwiftProtobuf", package: "swift-protobuf"),
             ],
@@ -96,8 +99,11 @@ let package = Package(
             ],
             swiftSettings: swiftSettings),
         .testTarget(
-            name: "HermesClientTests",
-            dependencies: ["HermesClient", "HermesClientCore", "HermesClientNIO"],
+            name: "HermesKitTests",
+            dependencies: [
+                "HermesClientCore", "HermesClientNIO", "HermesKit",
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+            ],
             swiftSettings: swiftSettings),
     ]
 )

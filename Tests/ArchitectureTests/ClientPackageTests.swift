@@ -18,7 +18,7 @@ struct ClientPackageTests {
 
     /// Where Foundation's own module is not Apple's: the file that offers `Data` and `Date`.
     private static func isAllowed(_ line: Substring, in file: SourceFile) -> Bool {
-        file.path == "Client/Sources/HermesClient/HermesClient+Foundation.swift"
+        file.path == "Client/Sources/HermesKit/HermesClient+Foundation.swift"
             && line.contains(#/^ *import FoundationEssentials$/#)
     }
 

@@ -5,7 +5,7 @@ import Testing
 @Suite("Comments")
 struct CommentTests {
     private static let folders = [
-        "Client/Sources/HermesClient", "Client/Sources/HermesClientCore",
+        "Client/Sources/HermesKit", "Client/Sources/HermesClientCore",
         "Client/Sources/HermesClientMessages", "Client/Sources/HermesClientNIO", "Sources",
         "TestSupport", "Tests",
     ]

@@ -25,7 +25,7 @@ struct ForeignTextTests {
     /// Programs that show what a broker answers, and read their own user's words besides: only
     /// tables, sorts and named fields are looked at.
     private static let showers = [
-        "Client/Sources/HermesClient", "Client/Sources/HermesClientCore",
+        "Client/Sources/HermesKit", "Client/Sources/HermesClientCore",
         "Sources/OperatorCLI/Commands", "Sources/OperatorCLI/HTTP", "Sources/OperatorCLI/Output",
     ]
 
@@ -137,7 +137,8 @@ struct ForeignTextTests {
         ("OperatorCLI/Commands/", "environment: [String: String]", "the user's environment"),
         ("OperatorCLI/Commands/ConnectionOptions", "[String: String]", "the user's environment"),
         ("OperatorCLI/Commands/ConnectionOptions", "ownVariables", "names of this program"),
-        ("HermesClient/ReceivedMessage", "details: [String: String]", "the app's interface"),
+        ("HermesKit/Server", "headers: [String: String]", "the app's own"),
+        ("HermesKit/ReceivedMessage", "details: [String: String]", "the app's interface"),
     ]
 
     private static func found(_ form: Form, _ file: SourceFile) -> [(line: Int, text: Substring)] {

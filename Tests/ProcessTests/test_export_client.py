@@ -27,12 +27,12 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "phone",
-            dependencies: [.product(name: "HermesClient", package: "%s")])
+            dependencies: [.product(name: "HermesKit", package: "%s")])
     ]
 )
 """
 
-PROGRAM = """import HermesClient
+PROGRAM = """import HermesKit
 
 let client = try HermesClient(
     .init(.plain("127.0.0.1", port: 1), clientID: "phone-7", storage: .none))

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Dispatch
-import HermesClient
+import HermesKit
 import HermesClientMessages
 import SwiftProtobuf
 

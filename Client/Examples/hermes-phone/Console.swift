@@ -1,4 +1,4 @@
-import HermesClient
+import HermesKit
 
 #if canImport(Glibc)
     import Glibc

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Dispatch
-import HermesClient
+import HermesKit
 
 /// The phone of the tour: prints messages as JSON, a line each, and everything else on standard
 /// error.

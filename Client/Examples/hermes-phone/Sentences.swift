@@ -1,4 +1,4 @@
-import HermesClient
+import HermesKit
 
 extension HermesClient.ReceivedMessage {
     /// One line of JSON: an order status as an object, any other payload as text.

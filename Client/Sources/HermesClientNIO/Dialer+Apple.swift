@@ -11,10 +11,22 @@
     package struct Dialer: Sendable {
         private let endpoint: BrokerEndpoint
         private let roots: [Data]
+        private let identity: KeychainIdentity?
 
         package init(_ endpoint: BrokerEndpoint) throws(EndpointError) {
             self.endpoint = endpoint
             roots = try Self.certificates(inPEM: endpoint.trust?.rootCertificates)
+            identity = try endpoint.trust?.identity.map { identity throws(EndpointError) in
+                try KeychainIdentity(identity)
+            }
+            if endpoint.proxy != nil {
+                guard #available(iOS 17, macOS 14, tvOS 17, *) else {
+                    throw EndpointError(
+                        reason:
+                            "a proxy of the app's own needs iOS 17, macOS 14 or tvOS 17; those of "
+                            + "the system are used without being named")
+                }
+            }
         }
 
         /// The queues that clients share unless they are given others.
@@ -30,8 +42,7 @@
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
                         try connection.value.attempts(channel)
-                        try channel.pipeline.syncOperations.addHandler(
-                            PacketHandler(for: connection.value))
+                        try addHandlers(to: channel, for: connection.value)
                     }
                 }
             if let trust = endpoint.trust {
@@ -41,7 +52,38 @@
                 }
                 bootstrap = bootstrap.tlsOptions(options)
             }
+            if let proxy = endpoint.proxy, #available(iOS 17, macOS 14, tvOS 17, *) {
+                bootstrap = bootstrap.configureNWParameters { parameters in
+                    parameters.setPrivacyContext(Self.context(proxy))
+                }
+            }
             return bootstrap.connect(host: endpoint.host, port: endpoint.port)
+        }
+
+        /// The channel is active when TLS has found the broker trusted.
+        private func addHandlers(
+            to channel: any Channel, for connection: TransportConnection
+        ) throws {
+            let pipeline = channel.pipeline.syncOperations
+            if let webSocket = endpoint.webSocket {
+                try pipeline.addHandler(
+                    WebSocketHandler(webSocket, host: endpoint.hostHeader, asksWhenActive: true))
+            }
+            try pipeline.addHandler(
+                PacketHandler(for: connection, opensWhenActive: endpoint.webSocket == nil))
+        }
+
+        @available(iOS 17, macOS 14, tvOS 17, *)
+        private static func context(_ proxy: ProxyAddress) -> NWParameters.PrivacyContext {
+            let context = NWParameters.PrivacyContext(description: "HermesClient")
+            let port = NWEndpoint.Port(rawValue: UInt16(truncatingIfNeeded: proxy.port)) ?? 3_128
+            var way = ProxyConfiguration(
+                httpCONNECTProxy: .hostPort(host: NWEndpoint.Host(proxy.host), port: port))
+            if let login = proxy.login {
+                way.applyCredential(username: login.userName, password: login.password)
+            }
+            context.proxyConfigurations = [way]
+            return context
         }
 
         private func options(
@@ -50,6 +92,12 @@
             let options = NWProtocolTLS.Options()
             let security = options.securityProtocolOptions
             sec_protocol_options_set_min_tls_protocol_version(security, .TLSv12)
+            if let identity,
+                let local = sec_identity_create_with_certificates(
+                    identity.identity, identity.intermediates as CFArray)
+            {
+                sec_protocol_options_set_local_identity(security, local)
+            }
             let (roots, pins) = (roots, trust.pins)
             sec_protocol_options_set_verify_block(
                 security,
@@ -100,56 +148,6 @@
                 roots.allSatisfy({ SecCertificateCreateWithData(nil, $0 as CFData) != nil })
             else { throw EndpointError(reason: "the root certificates cannot be read as PEM") }
             return roots
-        }
-    }
-
-    /// The SubjectPublicKeyInfo of a certificate (RFC 5280, section 4.1): the system gives the bare
-    /// key, and the part before it says of which kind it is.
-    enum PublicKeyInfo {
-        /// `nil` for kinds of keys that brokers do not use: RSA of 2,048 to 4,096 bits, P-256 and
-        /// P-384 are known.
-        static func bytes(of certificate: SecCertificate) -> Data? {
-            guard let key = SecCertificateCopyKey(certificate),
-                let attributes = SecKeyCopyAttributes(key) as? [CFString: Any],
-                let type = attributes[kSecAttrKeyType] as? String,
-                let bits = attributes[kSecAttrKeySizeInBits] as? Int,
-                let bare = SecKeyCopyExternalRepresentation(key, nil) as Data?
-            else { return nil }
-            if type == kSecAttrKeyTypeRSA as String { return rsa(bare) }
-            guard type == kSecAttrKeyTypeECSECPrimeRandom as String else { return nil }
-            switch bits {
-            case 256: return sequence(sequence(ecPublicKey + prime256) + bitString(bare))
-            case 384: return sequence(sequence(ecPublicKey + secp384) + bitString(bare))
-            default: return nil
-            }
-        }
-
-        // Object identifiers in DER (RFC 5480, RFC 3279).
-        private static let ecPublicKey = Data([6, 7, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 2, 1])
-        private static let prime256 = Data([6, 8, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 3, 1, 7])
-        private static let secp384 = Data([6, 5, 0x2B, 0x81, 4, 0, 0x22])
-        private static let rsaEncryption = Data(
-            [6, 9, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 1, 1, 1, 5, 0])
-
-        private static func rsa(_ bare: Data) -> Data {
-            sequence(sequence(rsaEncryption) + bitString(bare))
-        }
-
-        private static func sequence(_ content: Data) -> Data { element(0x30, content) }
-
-        private static func bitString(_ content: Data) -> Data {
-            element(3, Data([0]) + content)
-        }
-
-        private static func element(_ tag: UInt8, _ content: Data) -> Data {
-            let count = content.count
-            let length: [UInt8] =
-                switch count {
-                case ..<128: [UInt8(count)]
-                case ..<256: [0x81, UInt8(count)]
-                default: [0x82, UInt8(count >> 8), UInt8(count & 0xFF)]
-                }
-            return Data([tag] + length) + content
         }
     }
 #endif

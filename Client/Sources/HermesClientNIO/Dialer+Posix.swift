@@ -31,23 +31,34 @@
                         try addHandlers(to: channel, for: connection.value)
                     }
                 }
-                .connect(host: endpoint.host, port: endpoint.port)
+                .connect(
+                    host: endpoint.proxy?.host ?? endpoint.host,
+                    port: endpoint.proxy?.port ?? endpoint.port)
         }
 
+        /// Proxy, TLS, WebSocket, packets: each tells the next one when it may begin.
         private func addHandlers(
             to channel: any Channel, for connection: TransportConnection
         ) throws {
             let pipeline = channel.pipeline.syncOperations
-            guard let context, let trust = endpoint.trust else {
-                try pipeline.addHandler(PacketHandler(for: connection))
-                return
+            if let proxy = endpoint.proxy {
+                try pipeline.addHandler(ProxyHandler(proxy, to: endpoint.authority))
             }
-            let tls = try NIOSSLClientHandler(
-                context: context, serverHostname: endpoint.isHostName ? endpoint.host : nil)
-            let handler = PacketHandler(for: connection) {
-                Self.objection(to: tls.peerCertificate, trust)
+            if let context, let trust = endpoint.trust {
+                let tls = try NIOSSLClientHandler(
+                    context: context, serverHostname: endpoint.isHostName ? endpoint.host : nil)
+                try pipeline.addHandlers(
+                    tls, TrustHandler { Self.objection(to: tls.peerCertificate, trust) })
             }
-            try pipeline.addHandlers(tls, handler)
+            if let webSocket = endpoint.webSocket {
+                try pipeline.addHandler(
+                    WebSocketHandler(
+                        webSocket, host: endpoint.hostHeader, asksWhenActive: context == nil))
+            }
+            try pipeline.addHandler(
+                PacketHandler(
+                    for: connection,
+                    opensWhenActive: context == nil && endpoint.webSocket == nil))
         }
 
         private static func objection(
@@ -64,21 +75,63 @@
             var configuration = TLSConfiguration.makeClientConfiguration()
             configuration.minimumTLSVersion = .tlsv12
             configuration.shutdownTimeout = TransportConnection.closeTime
+            if let pem = trust.rootCertificates {
+                configuration.trustRoots = .certificates(try certificates(pem, "root certificates"))
+            }
+            if let identity = trust.identity { try add(identity, to: &configuration) }
             do {
-                if let pem = trust.rootCertificates {
-                    let roots = try NIOSSLCertificate.fromPEMBytes(pem)
-                    guard !roots.isEmpty else {
-                        throw EndpointError(reason: "the root certificates hold none in PEM")
-                    }
-                    configuration.trustRoots = .certificates(roots)
-                }
                 return try NIOSSLContext(configuration: configuration)
-            } catch let error as EndpointError {
-                throw error
             } catch {
                 throw EndpointError(
-                    reason: "the root certificates cannot be read as PEM: \(error)")
+                    reason:
+                        "the certificates cannot be used; one of the client belongs to its key, "
+                        + "and all of them are in PEM or PKCS #12: \(error)")
             }
+        }
+
+        private static func add(
+            _ identity: TLSIdentity, to configuration: inout TLSConfiguration
+        ) throws(EndpointError) {
+            switch identity {
+            case .pem(let pem, let key):
+                configuration.certificateChain = try certificates(pem, "client's certificates")
+                    .map { .certificate($0) }
+                do {
+                    configuration.privateKey = .privateKey(
+                        try NIOSSLPrivateKey(bytes: key, format: .pem))
+                } catch {
+                    throw EndpointError(
+                        reason:
+                            "the client's key cannot be read as PEM without a password: \(error)")
+                }
+            case .pkcs12(let file, let password):
+                do {
+                    let bundle = try NIOSSLPKCS12Bundle(
+                        buffer: file, passphrase: Array(password.utf8))
+                    configuration.certificateChain = bundle.certificateChain
+                        .map { .certificate($0) }
+                    configuration.privateKey = .privateKey(bundle.privateKey)
+                } catch {
+                    throw EndpointError(
+                        reason: "the client's certificate is no PKCS #12, or its password is "
+                            + "another one: \(error)")
+                }
+            }
+        }
+
+        private static func certificates(
+            _ pem: [UInt8], _ name: String
+        ) throws(EndpointError) -> [NIOSSLCertificate] {
+            let certificates: [NIOSSLCertificate]
+            do {
+                certificates = try NIOSSLCertificate.fromPEMBytes(pem)
+            } catch {
+                throw EndpointError(reason: "the \(name) cannot be read as PEM: \(error)")
+            }
+            guard !certificates.isEmpty else {
+                throw EndpointError(reason: "the \(name) hold none in PEM")
+            }
+            return certificates
         }
     }
 

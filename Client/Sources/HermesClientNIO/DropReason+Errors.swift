@@ -19,7 +19,9 @@ extension DropReason {
     /// The reason of a connection that could not be opened, or ended with an error.
     init(transportError error: any Error) {
         self =
-            if let text = Self.objection(of: error) {
+            if let fault = error as? TransportFault {
+                fault.reason
+            } else if let text = Self.objection(of: error) {
                 .untrusted(text)
             } else {
                 Self.endByPeer(error) ?? Self.cause(of: error)
@@ -44,6 +46,9 @@ extension DropReason {
             if let error = error as? NIOSSLError, case .handshakeFailed(let cause) = error {
                 return .tlsFailed("\(cause)")
             }
+            // An alert that comes after the handshake: with TLS 1.3 the refusal of a client's
+            // certificate does.
+            if let error = error as? BoringSSLError { return .tlsFailed("\(error)") }
         #endif
         if let error = error as? IOError, error.errnoCode == ECONNREFUSED {
             return .connectionRefused

@@ -1,24 +1,22 @@
 import HermesClientCore
 import NIOCore
-import NIOTLS
 
 /// The last handler of a channel: hands its events to the connection.
 final class PacketHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let connection: TransportConnection
-    /// `nil`: the channel is ready as soon as it is active. Otherwise it is ready when the TLS
-    /// handshake is complete and this finds the broker trusted; it returns the objection.
-    private let objection: (() -> String?)?
+    /// Otherwise when the stage before tells by ``TransportReady`` that it is ready.
+    private let opensWhenActive: Bool
     private var reason: DropReason?
 
-    init(for connection: TransportConnection, afterHandshake objection: (() -> String?)? = nil) {
+    init(for connection: TransportConnection, opensWhenActive: Bool) {
         self.connection = connection
-        self.objection = objection
+        self.opensWhenActive = opensWhenActive
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        if objection == nil { connection.opened(context.channel) }
+        if opensWhenActive { connection.opened(context.channel) }
         context.fireChannelActive()
     }
 
@@ -27,27 +25,18 @@ final class PacketHandler: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .handshakeCompleted? = event as? TLSUserEvent, let objection {
-            if let text = objection() {
-                fail(.untrusted(text), context)
-            } else {
-                connection.opened(context.channel)
-            }
-        }
+        if event is TransportReady { connection.opened(context.channel) }
         context.fireUserInboundEventTriggered(event)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        fail(DropReason(transportError: error), context)
+        let reason = DropReason(transportError: error)
+        if self.reason == nil { self.reason = reason }
+        context.close(promise: nil)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
         connection.closed(reason ?? .closedByPeer)
         context.fireChannelInactive()
-    }
-
-    private func fail(_ reason: DropReason, _ context: ChannelHandlerContext) {
-        if self.reason == nil { self.reason = reason }
-        context.close(promise: nil)
     }
 }

@@ -2,8 +2,6 @@
 package enum PinText {
     package static let byteCount = 32
     private static let prefix = "sha256/"
-    private static let digits = Array(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
     /// The pin's bytes; `nil` if `text` is none. The prefix may be left out.
     package static func bytes(_ text: String) -> [UInt8]? {
@@ -14,7 +12,7 @@ package enum PinText {
         var bytes: [UInt8] = []
         var (bits, count) = (UInt32(0), 0)
         for byte in rest.utf8.dropLast() {
-            guard let digit = digits.firstIndex(of: byte) else { return nil }
+            guard let digit = Base64.digits.firstIndex(of: byte) else { return nil }
             bits = bits << 6 | UInt32(digit)
             count += 6
             if count >= 8 {
@@ -25,26 +23,9 @@ package enum PinText {
         return bits & 0b11 == 0 ? bytes : nil
     }
 
-    package static func text(_ pin: [UInt8]) -> String {
-        var text = prefix
-        var (bits, count) = (UInt32(0), 0)
-        for byte in pin {
-            bits = bits << 8 | UInt32(byte)
-            count += 8
-            while count >= 6 {
-                count -= 6
-                text.append(digit(bits >> count))
-            }
-        }
-        if count > 0 { text.append(digit(bits << (6 - count))) }
-        return text + "="
-    }
+    package static func text(_ pin: [UInt8]) -> String { prefix + Base64.text(pin) }
 
     static func objection(to pin: [UInt8]) -> String {
         "no pin is that of the broker's key, \(text(pin))"
-    }
-
-    private static func digit(_ bits: UInt32) -> Character {
-        Character(Unicode.Scalar(digits[Int(bits & 63)]))
     }
 }

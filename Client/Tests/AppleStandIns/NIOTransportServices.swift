@@ -36,6 +36,10 @@ public final class NIOTSConnectionBootstrap {
 
     public func tlsOptions(_ options: NWProtocolTLS.Options) -> Self { self }
 
+    public func configureNWParameters(
+        _ configurator: @Sendable @escaping (NWParameters) -> Void
+    ) -> Self { self }
+
     public func connect(host: String, port: Int) -> EventLoopFuture<any Channel> {
         fatalError("a declaration only")
     }

@@ -18,7 +18,36 @@ public enum NWError: Error {
 }
 
 public enum NWEndpoint: Hashable, Sendable {
+    public struct Host: Hashable, Sendable {
+        public init(_ string: String) {}
+    }
+
+    public struct Port: Hashable, Sendable, ExpressibleByIntegerLiteral {
+        public init?(rawValue: UInt16) {}
+
+        public init(integerLiteral value: UInt16) {}
+    }
+
+    case hostPort(host: Host, port: Port)
     case opaque(String)
+}
+
+public final class NWParameters: @unchecked Sendable {
+    public final class PrivacyContext: @unchecked Sendable {
+        public init(description: String) {}
+
+        public var proxyConfigurations: [ProxyConfiguration] = []
+    }
+
+    public func setPrivacyContext(_ context: PrivacyContext) {}
+}
+
+public struct ProxyConfiguration: Sendable {
+    public init(
+        httpCONNECTProxy endpoint: NWEndpoint, tlsOptions options: NWProtocolTLS.Options? = nil
+    ) {}
+
+    public mutating func applyCredential(username: String, password: String) {}
 }
 
 public final class NWInterface: @unchecked Sendable {

@@ -1,4 +1,4 @@
-import HermesClient
+import HermesKit
 
 /// What the samples of docs/client.md take for granted of their app.
 struct Session: Sendable {

@@ -112,6 +112,34 @@ struct ClientLogTests {
         }
     }
 
+    @Test("a damaged end of a message leaves no second one with its key or identifier")
+    func damagedEnd() throws {
+        func message(_ key: UInt64, _ position: UInt64) -> StoredRecord {
+            .queued(
+                OutgoingMessage(
+                    key: key, identifier: PacketIdentifier(position: position), topic: [1],
+                    payload: [2], qos: .exactlyOnce, retain: false))
+        }
+        // The second life begins with an empty outbox, and therefore with the first key again.
+        for second in [message(1, 8), message(2, 7)] {
+            for held in [[], [StoredRecord.heldBack(1)]] {
+                let records = [message(1, 7)] + held + [.finished(1), second]
+                var file = ClientLog.header
+                for record in records {
+                    var frame = Self.frame([record])
+                    if record == .finished(1) { frame[frame.count - 1] ^= 1 }
+                    file += frame
+                }
+                let recovery = try ClientLog.recover(file)
+                #expect(recovery.damagedBytes > 0)
+                let outbox = recovery.state.outbox
+                #expect(outbox.held.isEmpty)
+                #expect(outbox.messages.map { StoredRecord.queued($0) } == [second])
+                #expect(outbox.bytes == 2)
+            }
+        }
+    }
+
     @Test("another file is refused and not overwritten")
     func unknown() {
         #expect(throws: ClientLog.UnknownFile()) { try ClientLog.recover(Array("SQLite".utf8)) }

@@ -111,15 +111,20 @@ class Holder:
             return
         self.forbidden.add(topic)
 
-    def clear_outbox(self) -> None:
-        """Discards what is held back, as an app does that was told of a refusal."""
+    def unsent(self) -> list[str]:
+        """The topics in the outbox. Discards what is held back there by the broker's rules, as an
+        app does that was told of a refusal."""
         start = self.phone.mark
         self.phone.tell("outbox")
         self.phone.await_note("that is the outbox", start=start, within=60)
+        topics = []
         for line in self.phone.log.lines[start:]:
-            if match := re.match(rf"outbox: (\d+), {FORBIDDEN}", line):
-                self.phone.tell(f"discard {match[1]}")
-                self.phone.await_note(f"discarded: {match[1]}", start=start, within=60)
+            if match := re.match(r"outbox: (\d+), (\S+?),", line):
+                topics.append(match[2])
+                if match[2].startswith(FORBIDDEN):
+                    self.phone.tell(f"discard {match[1]}")
+                    self.phone.await_note(f"discarded: {match[1]}", start=start, within=60)
+        return topics
 
     def say(self) -> None:
         """Publishes the next number, with QoS 2."""

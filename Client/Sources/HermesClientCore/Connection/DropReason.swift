@@ -14,6 +14,10 @@ package enum DropReason: Hashable, Sendable {
     case connectionRefused
     /// TLS was not agreed upon, and why.
     case tlsFailed(String)
+    /// WebSocket was not granted, or the server broke a rule of it, and which.
+    case webSocketFailed(String)
+    /// The proxy opened no way to the broker, and why.
+    case proxyFailed(String)
     /// A write found the connection gone (EPIPE, ENOTCONN, connection lost).
     case writeFailed
     /// The broker is not the one that TLS was to prove, and why.

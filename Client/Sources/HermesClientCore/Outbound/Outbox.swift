@@ -16,6 +16,10 @@ package struct OutgoingMessage: Hashable, Sendable {
 
     /// Bytes that count against the outbox's limit.
     package var size: Int { topic.count + payload.count }
+
+    fileprivate func isReplaced(by other: OutgoingMessage) -> Bool {
+        key == other.key || identifier == other.identifier
+    }
 }
 
 /// The messages on their way to the broker, in the order of publishing.
@@ -29,7 +33,14 @@ package struct Outbox: Equatable, Sendable {
 
     package init() {}
 
+    /// An earlier message with the key or the identifier has left the outbox: both are taken from
+    /// those that are free. It is here only if damage of the file has cost the record of its end.
     package mutating func append(_ message: OutgoingMessage) {
+        while let earlier = messages.first(where: { $0.isReplaced(by: message) })
+            ?? held.first(where: { $0.isReplaced(by: message) })
+        {
+            remove(earlier.key)
+        }
         messages.append(message)
         bytes += message.size
     }

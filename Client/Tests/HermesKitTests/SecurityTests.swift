@@ -2,7 +2,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import Testing
 
-@testable import HermesClient
+@testable import HermesKit
 @testable import HermesClientCore
 
 @Suite("TLS and credentials", .timeLimit(.minutes(2)))

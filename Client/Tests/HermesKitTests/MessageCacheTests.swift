@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HermesClient
+@testable import HermesKit
 @testable import HermesClientCore
 
 @Suite("The messages that came lately")

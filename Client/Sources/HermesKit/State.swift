@@ -58,6 +58,10 @@ extension HermesClient {
             case untrusted
             /// TLS could not be agreed upon; a port without TLS is a common reason.
             case tlsFailed
+            /// WebSocket was not granted, or a rule of it was broken; a wrong path is a common reason.
+            case webSocketFailed
+            /// The proxy opened no way to the broker.
+            case proxyFailed
             /// Something did not come in time.
             case timedOut
             /// The broker said that it is not available (CONNACK 3), or credentials could not be had.
@@ -192,6 +196,8 @@ extension HermesClient.DropCause {
             case .connectionRefused: .connectionRefused
             case .untrusted: .untrusted
             case .tlsFailed: .tlsFailed
+            case .webSocketFailed: .webSocketFailed
+            case .proxyFailed: .proxyFailed
             case .openTimeout, .connackTimeout, .silent, .probeFailed, .subscriptionTimeout,
                 .unfinishedPacket:
                 .timedOut
@@ -210,6 +216,8 @@ extension DropReason {
         case .nameNotFound: "the host's name has no address"
         case .connectionRefused: "nothing listens at the broker's address and port"
         case .tlsFailed(let reason): "TLS could not be agreed upon: \(reason)"
+        case .webSocketFailed(let reason): "WebSocket failed: \(reason)"
+        case .proxyFailed(let reason): "the proxy opened no way to the broker: \(reason)"
         case .writeFailed: "the connection was gone when it was used"
         case .untrusted(let reason): "the broker is not trusted: \(reason)"
         case .openTimeout:

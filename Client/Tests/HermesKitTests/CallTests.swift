@@ -2,7 +2,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import Testing
 
-@testable import HermesClient
+@testable import HermesKit
 
 @Suite("Calls and their errors", .timeLimit(.minutes(2)))
 struct CallTests {

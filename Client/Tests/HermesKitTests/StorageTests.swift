@@ -3,7 +3,7 @@ import HermesClientCore
 import NIOConcurrencyHelpers
 import Testing
 
-@testable import HermesClient
+@testable import HermesKit
 
 @Suite("Storage", .timeLimit(.minutes(2)))
 struct StorageTests {

@@ -1,4 +1,4 @@
-import HermesClient
+import HermesKit
 import Testing
 
 @Suite("Streams", .timeLimit(.minutes(2)))

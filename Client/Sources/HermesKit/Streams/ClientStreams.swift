@@ -85,21 +85,23 @@ extension HermesClient {
 
         let board: MessageBoard
         let filter: [UInt8]
+        /// False for a loop that goes on when the client is started again.
+        var endsWithStop = true
 
         /// Begins a loop; what comes from here on is seen.
         public func makeAsyncIterator() -> AsyncIterator {
-            AsyncIterator(following: board, filter)
+            AsyncIterator(following: board, filter, endsWithStop: endsWithStop)
         }
 
         /// One loop; for one task.
-        public final class AsyncIterator: AsyncIteratorProtocol {
+        public final class AsyncIterator: AsyncIteratorProtocol, Sendable {
             private let board: MessageBoard
             private let mailbox: Mailbox<ReceivedMessage>
             private let number: Int
 
-            init(following board: MessageBoard, _ filter: [UInt8]) {
+            init(following board: MessageBoard, _ filter: [UInt8], endsWithStop: Bool) {
                 self.board = board
-                (mailbox, number) = board.follow(filter)
+                (mailbox, number) = board.follow(filter, endsWithStop: endsWithStop)
             }
 
             deinit { board.unfollow(number) }

@@ -1,4 +1,4 @@
-import HermesClient
+import HermesKit
 
 extension HermesClient {
     /// A client of a broker without TLS.

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import HermesClient
+@testable import HermesKit
 
 @Suite("Foundation's types")
 struct FoundationTests {

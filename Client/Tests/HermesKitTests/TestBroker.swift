@@ -45,7 +45,7 @@ final class TestBroker {
         process.waitUntilExit()
     }
 
-    private static func freePort() throws -> Int {
+    static func freePort() throws -> Int {
         try withSocket { socket, address in
             guard bind(socket, address, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0 else {
                 throw Failure(reason: "no free port")
@@ -100,7 +100,9 @@ final class TestFolder: Sendable {
 }
 
 /// Waits for a condition, half a minute at most.
-func wait(_ condition: () async throws -> Bool) async throws {
+func wait(
+    isolation: isolated (any Actor)? = #isolation, _ condition: () async throws -> Bool
+) async throws {
     for _ in 0..<3_000 {
         if try await condition() { return }
         try await Task.sleep(nanoseconds: 10_000_000)

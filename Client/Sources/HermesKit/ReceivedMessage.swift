@@ -133,7 +133,10 @@ extension HermesClient.Envelope {
     }
 }
 
-extension HermesClient.OrderStatusUpdate {
+extension HermesClient.OrderStatusUpdate: Identifiable {
+    /// ``orderID``, for lists.
+    public var id: String { orderID }
+
     init(_ update: Hermes_V1_OrderStatusUpdate) {
         orderID = update.orderID
         salesID = update.salesID

@@ -10,6 +10,7 @@ final class MessageBoard: Sendable {
     private struct Follower {
         let filter: [UInt8]
         let mailbox: Mailbox<HermesClient.ReceivedMessage>
+        let endsWithStop: Bool
     }
 
     private struct Content {
@@ -28,22 +29,24 @@ final class MessageBoard: Sendable {
         }
     }
 
-    /// Ends all loops, which get what came before.
+    /// Ends the loops that end with the client's stop; they get what came before.
     func end() {
         let followers = content.withLockedValue { content in
-            defer { content.followers = [:] }
-            return content.followers.values
+            let ending = content.followers.filter(\.value.endsWithStop)
+            for number in ending.keys { content.followers[number] = nil }
+            return ending.values
         }
         for follower in followers { follower.mailbox.close() }
     }
 
     func follow(
-        _ filter: [UInt8]
+        _ filter: [UInt8], endsWithStop: Bool
     ) -> (mailbox: Mailbox<HermesClient.ReceivedMessage>, number: Int) {
         let mailbox = Mailbox<HermesClient.ReceivedMessage>(mostElements: Self.mostUnread)
         return content.withLockedValue { content in
             content.nextFollower += 1
-            content.followers[content.nextFollower] = Follower(filter: filter, mailbox: mailbox)
+            content.followers[content.nextFollower] = Follower(
+                filter: filter, mailbox: mailbox, endsWithStop: endsWithStop)
             return (mailbox, content.nextFollower)
         }
     }
