@@ -135,6 +135,27 @@ struct WebSocketTests {
         #expect(fault?.rawValue.contains(word) == true, "\(String(describing: fault))")
     }
 
+    @Test("any bytes are frames, wait for more or break a rule; none bring more than came")
+    func anyBytes() {
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<5_000 {
+            let count = Int.random(in: 0...40, using: &random)
+            var bytes = (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+            // Most first bytes at random are no frame's.
+            if count > 0, Bool.random(using: &random) {
+                bytes[0] = [0x82, 0x02, 0x89, 0x88].randomElement(using: &random) ?? 0x82
+            }
+            if count > 1 { bytes[1] &= 0x7F }
+            let data = (try? pieces(bytes, each: Int.random(in: 1...41, using: &random))) ?? []
+            let sizes = data.map { piece in
+                if case .data(let data) = piece { data.readableBytes } else { 0 }
+            }
+            #expect(sizes.reduce(0, +) <= count, "\(bytes)")
+            var buffer = ByteBuffer(bytes: Array("HTTP/1.1 ".utf8) + bytes + [13, 10, 13, 10])
+            _ = try? HTTPHead.take(from: &buffer)
+        }
+    }
+
     @Test("a client's frames carry their mask, at lengths of each form")
     func masks() {
         for count in [0, 1, 125, 126, 65_535, 65_536] {
