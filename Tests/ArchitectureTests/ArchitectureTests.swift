@@ -90,6 +90,19 @@ struct ArchitectureTests {
         }
     }
 
+    /// No build of CI runs that script.
+    @Test("the manifest of scripts/simulate-client gives each target what the broker's does")
+    func simulationTargets() throws {
+        let ours = try targets(of: "Package.swift")
+        let written = try targets(of: "scripts/simulate-client")
+            .filter { ours[$0.key]?.isDisjoint(with: ["-O2", "sqlite3"]) != false }
+        #expect(written.count > 14, "the scan of the manifest found too little")
+        for (name, named) in written {
+            let expected = try #require(ours[name], "Package.swift has no \(name)")
+            #expect(expected.isSubset(of: named), "\(name) has \(expected.sorted()) there")
+        }
+    }
+
     /// The targets of a manifest, each with what it names: above all its dependencies.
     private func targets(of manifest: String) throws -> [String: Set<String>] {
         let text = try Repository.file(manifest).lines.joined(separator: " ")
