@@ -13,6 +13,8 @@ package struct Explanation {
     /// Whether the client may get messages of the topic; `nil` if it was not asked, or without a
     /// session.
     let readRight: ReadRight?
+    /// Who would get a message of the topic now; `nil` if it was not asked.
+    let receivers: TopicReceivers?
     /// Why no notification reaches the client's device now; `nil` while they are sent.
     let wakeObstacle: String?
     /// UNIX time in milliseconds.
@@ -20,13 +22,15 @@ package struct Explanation {
 
     package init(
         clientID: String, detail: ClientDetail?, history: ClientHistory, topic: String?,
-        readRight: ReadRight? = nil, wakeObstacle: String? = nil, now: Int64
+        readRight: ReadRight? = nil, receivers: TopicReceivers? = nil,
+        wakeObstacle: String? = nil, now: Int64
     ) {
         self.clientID = clientID
         self.detail = detail
         self.history = history
         self.topic = topic
         self.readRight = readRight
+        self.receivers = receivers
         self.wakeObstacle = wakeObstacle
         self.now = now
     }
@@ -96,7 +100,8 @@ package struct Explanation {
         }
         let matching = filters.filter { FilterMatch.matches(filter: $0.filter, topic: topic) }
         guard let best = matching.max(by: { $0.qos < $1.qos }) else {
-            return ["None of its subscriptions (\(filters.count)) matches \(topic)."] + denial
+            return ["None of its subscriptions (\(filters.count)) matches \(topic)."]
+                + nearMisses(filters, topic) + others(topic) + denial
         }
         var lines = ["Its subscription \(best.filter) (QoS \(best.qos)) matches \(topic)."]
         if best.qos == 0 {
@@ -107,6 +112,31 @@ package struct Explanation {
             lines.append("The subscription is shared: another member may have got the message.")
         }
         return lines + denial
+    }
+
+    /// The first subscriptions that were probably meant to match.
+    private func nearMisses(_ filters: [ClientSubscription], _ topic: String) -> [String] {
+        var lines: [String] = []
+        for filter in filters.prefix(NearMiss.mostFilters).map(\.filter) where lines.count < 3 {
+            guard let slip = NearMiss.words(filter: filter, topic: topic) else { continue }
+            lines.append("Its subscription \(filter) nearly does: \(slip).")
+        }
+        return lines
+    }
+
+    /// Says who would get a message of a topic that is not for the client.
+    private func others(_ topic: String) -> [String] {
+        guard let receivers else { return [] }
+        guard receivers.matched > 0 else {
+            return receivers.groups.isEmpty
+                ? ["No client would get a message on \(topic) now."]
+                : ["Only members of shared subscriptions would get a message on \(topic) now."]
+        }
+        let names = receivers.receivers.prefix(3).map(\.clientID).joined(separator: ", ")
+        let rest = receivers.matched - min(3, receivers.receivers.count)
+        return [
+            "A message on \(topic) would reach \(names)" + (rest > 0 ? " and \(rest) more." : ".")
+        ]
     }
 
     /// Names the rule or the login that denies the client the topic which the operator asks about.

@@ -181,12 +181,49 @@ struct ExplanationTests {
                     "The subscription is shared: another member may have got the message.",
                 ]
             ),
-            ("a", ["None of its subscriptions (3) matches a."]),
+            (
+                "a",
+                [
+                    "None of its subscriptions (3) matches a.",
+                    "Its subscription a/+ nearly does: + at its end asks for one level more than the topic has, and # would not.",
+                ]
+            ),
             ("$SYS/x", ["None of its subscriptions (3) matches $SYS/x."]),
+            (
+                "x/y",
+                [
+                    "None of its subscriptions (3) matches x/y.",
+                    "Its subscription x nearly does: the topic has more levels, and it does not end with /#.",
+                ]
+            ),
         ])
     func topics(topic: String, sentences: [String]) {
         let detail = Self.detail(filters: [("a/+", 1), ("x", 0), ("$share/g/s/#", 2)])
         #expect(Self.explained(detail, topic: topic).dropFirst() == sentences[...])
+    }
+
+    @Test("who gets a topic that is not for the client")
+    func others() {
+        let detail = Self.detail(filters: [("a", 1)])
+        func sentence(_ names: [String], matched: Int, groups: [String] = []) -> String? {
+            Explanation(
+                clientID: "p", detail: detail, history: ClientHistory(clientID: "p", events: []),
+                topic: "b/1",
+                receivers: TopicReceivers(
+                    topic: "b/1", matched: matched,
+                    receivers: names.map {
+                        TopicReceiver(clientID: $0, userName: nil, qos: 1, outcome: .sent)
+                    }, groups: groups), now: 100_000
+            ).sentences.last
+        }
+        #expect(sentence(["x", "y"], matched: 2) == "A message on b/1 would reach x, y.")
+        #expect(
+            sentence(["x", "y", "z"], matched: 9)
+                == "A message on b/1 would reach x, y, z and 6 more.")
+        #expect(sentence([], matched: 0) == "No client would get a message on b/1 now.")
+        #expect(
+            sentence([], matched: 0, groups: ["$share/g/b/#"])
+                == "Only members of shared subscriptions would get a message on b/1 now.")
     }
 
     @Test("refusals, denials and a client without a session")

@@ -47,6 +47,23 @@ def test_a_client_that_is_away_with_a_full_queue(hermesd):
         broker, "phone", "--topic", "a/x/y")
 
 
+def test_a_topic_that_a_subscription_nearly_matches_and_who_gets_it(hermesd):
+    broker = hermesd()
+    with closing(RawClient(broker.address)) as phone, closing(RawClient(broker.address)) as other:
+        phone.connect("phone")
+        phone.subscribe(("orders/#", 1))
+        other.connect("other")
+        other.subscribe(("/orders/7/#", 1))
+        text = explained(broker, "phone", "--topic", "/orders/7/status")
+        assert (
+            "- None of its subscriptions (1) matches /orders/7/status.\n"
+            "- Its subscription orders/# nearly does: the topic begins with a slash, and it does "
+            "not.\n"
+            "- A message on /orders/7/status would reach other.\n") in text
+        assert "- No client would get a message on b/1 now.\n" in explained(
+            broker, "phone", "--topic", "b/1")
+
+
 def test_a_wrong_password_is_told_although_there_is_no_session(start_broker):
     broker = start_broker(users={"ann": "secret"})
     for _ in range(3):

@@ -49,9 +49,15 @@ struct ExplainRoute: Sendable {
         if let asked {
             readRight = try await broker.ask(AskReadRight(clientID: clientID, topic: asked))
         }
+        var receivers: TopicReceivers?
+        if let topic {
+            receivers = try await broker.ask {
+                .topicReceivers(topic: topic, qos: .atLeastOnce, limit: 3, $0)
+            }
+        }
         let explanation = Explanation(
             clientID: clientID, detail: detail, history: history, topic: asked,
-            readRight: readRight,
+            readRight: readRight, receivers: receivers,
             wakeObstacle: (detail?.device).flatMap { device in
                 Device.Kind.allCases.first { $0.name == device.kind }
                     .flatMap {
