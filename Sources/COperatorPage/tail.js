@@ -194,7 +194,7 @@ export function showShed(clientID, count) {
 const refusals = new Map([
   [1, "The listener does not speak MQTT 3.1.1."],
   [2, "The broker refuses the client identifier, which begins with operator-page-: raise "
-    + "limits.max_client_identifier to 30 or more."],
+    + "limits.max_client_id to 30 or more."],
   [3, "The broker has no room at present, is busy, or is being drained. Look at the figures above, "
     + "and try again."],
   [4, "The user name or the password is wrong, or the token has expired."],

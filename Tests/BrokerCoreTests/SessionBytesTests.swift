@@ -45,7 +45,7 @@ struct SessionBytesTests {
 
     // MARK: Names
 
-    @Test("limits.max_client_identifier: one byte more gets 0x02 [MQTT-3.1.3-9]")
+    @Test("limits.max_client_id: one byte more gets 0x02 [MQTT-3.1.3-9]")
     func longIdentifier() throws {
         let link = ShardLink({ $0.maxClientIDBytes = 100 })
         #expect(try Self.connect(link, Self.name("a", 100)).code == .accepted)

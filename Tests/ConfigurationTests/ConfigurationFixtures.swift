@@ -93,7 +93,7 @@ let changedValues: [String: String] = [
     "limits.max_keep_alive": "20m",
     "limits.max_connect_packet": "64KiB",
     "limits.max_packet": "2MiB",
-    "limits.max_client_identifier": "23",
+    "limits.max_client_id": "23",
     "limits.max_user_name": "300",
     "limits.max_topic_levels": "16",
     "limits.max_subscriptions": "50",

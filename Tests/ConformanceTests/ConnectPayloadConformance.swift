@@ -136,7 +136,7 @@ struct ConnectPayloadConformance {
     }
 
     @Test(
-        "MQTT-3.1.3-9: an identifier above limits.max_client_identifier is answered 0x02",
+        "MQTT-3.1.3-9: an identifier above limits.max_client_id is answered 0x02",
         arguments: Transport.all)
     func longIdentifier(transport: Transport) throws {
         let broker = try BrokerUnderTest(transport)

@@ -78,9 +78,9 @@ def test_long_names_of_offline_clients_shut_nobody_out(start_broker, raw):
     assert_newcomers_get_in(broker, raw)
     assert max(pings) < LONGEST_PING
     assert answers == {Connack(False, 2)}
-    assert reached(broker, "max_client_identifier") == 750
+    assert reached(broker, "max_client_id") == 750
     line = broker.log.await_match(r"Connection refused.*").string
-    assert "client_identifier_too_long" in line and "limits.max_client_identifier" in line
+    assert "client_identifier_too_long" in line and "limits.max_client_id" in line
     assert status(broker)["memory"]["pressure"] == "none"
 
 
@@ -88,7 +88,7 @@ def test_long_names_of_offline_clients_shut_nobody_out(start_broker, raw):
 def test_the_bytes_of_all_sessions_have_a_limit(start_broker, raw):
     """New persistent sessions are refused; clean ones and known clients get in."""
     broker = start_broker(environment={
-        "HERMES_LIMITS_MEMORY": "64MiB", "HERMES_LIMITS_MAX_CLIENT_IDENTIFIER": "65535",
+        "HERMES_LIMITS_MEMORY": "64MiB", "HERMES_LIMITS_MAX_CLIENT_ID": "65535",
         "HERMES_LIMITS_MAX_USER_NAME": "65535",
     })
     connected = raw(broker)
@@ -161,7 +161,7 @@ def test_one_user_does_not_take_all_the_room(start_broker, raw):
     broker = start_broker(
         users={"anna": "a", "ben": "b"},
         environment={
-            "HERMES_LIMITS_SESSION_BYTES": "256KiB", "HERMES_LIMITS_MAX_CLIENT_IDENTIFIER": "64KiB"})
+            "HERMES_LIMITS_SESSION_BYTES": "256KiB", "HERMES_LIMITS_MAX_CLIENT_ID": "64KiB"})
     def answer(client_id: str, user: str) -> Connack:
         return raw(broker).connect(
             client_id, clean_session=False, user_name=user, password=user[:1].encode())
@@ -175,7 +175,7 @@ def test_one_user_does_not_take_all_the_room(start_broker, raw):
 
 def test_sessions_from_before_the_limit_go_on(hermesd, raw):
     """A client with a longer identifier keeps its session; what a restart counts is the same."""
-    broker = hermesd(environment={"HERMES_LIMITS_MAX_CLIENT_IDENTIFIER": "64KiB"})
+    broker = hermesd(environment={"HERMES_LIMITS_MAX_CLIENT_ID": "64KiB"})
     long = raw(broker)
     long.connect(name(1, 50_000), clean_session=False, user_name="somebody")
     long.subscribe(("a/+/c", 1), ("$share/group/b/#", 2), (name(2, 3_000), 0))
@@ -202,10 +202,10 @@ def test_sessions_from_before_the_limit_go_on(hermesd, raw):
 
 
 def test_the_limits_are_reloaded(from_file, raw):
-    broker = from_file("limits: {max_client_identifier: 100}")
+    broker = from_file("limits: {max_client_id: 100}")
     assert raw(broker).connect(name(1, 101)) == Connack(False, 2)
     start = broker.reload(
-        "limits: {max_client_identifier: 200, session_bytes: 64KiB, subscription_bytes: 2KiB}")
+        "limits: {max_client_id: 200, session_bytes: 64KiB, subscription_bytes: 2KiB}")
     changed = broker.log.await_match("Configuration read again.*", start=start).string
     assert "limits.session_bytes" in changed and "limits.subscription_bytes" in changed
     client = raw(broker)

@@ -75,7 +75,7 @@ public enum Limit: UInt8, CountLabel, BitwiseCopyable {
         case .unfinishedBytes: "unfinished_bytes"
         case .unsubscribeFilters: "unsubscribe_filters"
         case .sharedFilter: "shared_filter"
-        case .maxClientID: "max_client_identifier"
+        case .maxClientID: "max_client_id"
         case .maxUserName: "max_user_name"
         case .subscriptionBytes: "subscription_bytes"
         case .sessionBytes: "session_bytes"

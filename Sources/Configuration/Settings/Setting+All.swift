@@ -102,7 +102,7 @@ extension Setting {
             flag: "--max-packet",
             "Any later packet, header and payload; a longer one closes the connection."),
         .single(
-            "limits.max_client_identifier", \.limits.maxClientIDBytes, .size(23...65_536),
+            "limits.max_client_id", \.limits.maxClientIDBytes, .size(23...65_536),
             "A client identifier; a client with a longer one is refused with 0x02, unless it has a session already."
         ),
         .single(
