@@ -80,7 +80,7 @@ def test_long_names_of_offline_clients_shut_nobody_out(start_broker, raw):
     assert answers == {Connack(False, 2)}
     assert reached(broker, "max_client_id") == 750
     line = broker.log.await_match(r"Connection refused.*").string
-    assert "client_identifier_too_long" in line and "limits.max_client_id" in line
+    assert "client_id_too_long" in line and "limits.max_client_id" in line
     assert status(broker)["memory"]["pressure"] == "none"
 
 

@@ -108,7 +108,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .certificateRevoked: "certificate_revoked"
             case .tlsRecord: "tls_record"
             case .unsubscribeFilters: "unsubscribe_filters"
-            case .clientIDTooLong: "client_identifier_too_long"
+            case .clientIDTooLong: "client_id_too_long"
             case .userNameTooLong: "user_name_too_long"
             case .noRoom: "no_room"
             case .webSocket: "websocket"
