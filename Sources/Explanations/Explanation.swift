@@ -13,7 +13,7 @@ package struct Explanation {
     /// Whether the client may get messages of the topic; `nil` if it was not asked, or without a
     /// session.
     let readRight: ReadRight?
-    /// Who would get a message of the topic now; `nil` if it was not asked.
+    /// The clients that would get a message of the topic now; `nil` if it was not asked.
     let receivers: TopicReceivers?
     /// Why no notification reaches the client's device now; `nil` while they are sent.
     let wakeObstacle: String?
