@@ -5,6 +5,9 @@ import Credentials
 package enum FuzzCheck: String, CaseIterable, Sendable {
     /// Any bytes yield packets or ``MalformedPacket``.
     case packets
+    /// Any bytes yield packets of MQTT 5.0 or ``PacketFault``, as a slow decoder finds; messages are
+    /// sent on with what a server passes on.
+    case packets5
     /// Any bytes yield a header of the PROXY protocol or ``MalformedProxyHeader``.
     case proxy
     /// A client's frames of WebSocket yield exactly its data, and any bytes are a request or a flaw.
@@ -47,6 +50,7 @@ package enum FuzzCheck: String, CaseIterable, Sendable {
     ) throws(CheckFailure) {
         switch self {
         case .packets: try PacketCheck.run(input, trace: trace)
+        case .packets5: try PacketCheck5.run(input, trace: trace)
         case .proxy: try ProxyHeaderCheck.run(input, trace: trace)
         case .websocket: try WebSocketCheck.run(input, trace: trace)
         case .records: try RecordCheck.run(input, trace: trace)
