@@ -1,7 +1,10 @@
 /// Any packet of MQTT 5.0, decoded. Its fields are ranges of the bytes that it was decoded from.
+///
+/// CONNECT and CONNACK come once a connection and are several times as large as the others; they
+/// alone are allocated, so that the others are handed on without copying so much.
 public enum ControlPacket5: Hashable, Sendable {
-    case connect(Connect5)
-    case connack(Connack5)
+    indirect case connect(Connect5)
+    indirect case connack(Connack5)
     case publish(Publish5)
     case puback(Acknowledgement5)
     case pubrec(Acknowledgement5)

@@ -1,4 +1,3 @@
-import Glibc
 import HermesTesting
 import MQTTCodec
 import Testing
@@ -22,15 +21,8 @@ struct ForeignPacket: Sendable, CustomTestStringConvertible {
     var testDescription: String { "\(content.prefix(100)): \(wire)" }
 
     /// All lines of `Tests/Packets/paho-5.txt`; none if it cannot be read.
-    static let all: [ForeignPacket] = {
-        let folder = #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
-        guard let file = fopen("\(folder)/Packets/paho-5.txt", "r") else { return [] }
-        defer { fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: 1_024 * 1_024)
-        let count = fread(&bytes, 1, bytes.count, file)
-        return String(decoding: bytes.prefix(count), as: UTF8.self)
-            .split(separator: "\n").compactMap { ForeignPacket($0) }
-    }()
+    static let all = TextFile.read("Tests/Packets/paho-5.txt")
+        .split(separator: "\n").compactMap { ForeignPacket($0) }
 }
 
 @Suite("Packets of MQTT 5.0 from paho-mqtt")

@@ -67,6 +67,21 @@ struct PacketFaultTests {
         #expect(FaultTable.all.count > GoldenTable5.all.count)
     }
 
+    @Test("docs/conformance.md lists the statements that are enforced")
+    func documented() {
+        // Those that no row can show: a limit, and what is wrong with a filter alone.
+        let others: [PacketFault] = [
+            .packetTooLarge(from: .client), .packetTooLarge(from: .server),
+            .misplacedMultiLevelWildcard, .misplacedSingleLevelWildcard, .emptyTopicFilter,
+        ]
+        let statements = (FaultTable.all.map(\.fault) + others).map(\.statement)
+            .filter { $0.hasPrefix("MQTT-") }.map { String($0.dropFirst("MQTT-".count)) }
+        let page = TextFile.read("docs/conformance.md")
+        let section = page.split(separator: "## MQTT 5.0: the codec only").last ?? ""
+        let listed = section.matches(of: #/\d+\.\d+\.\d+-\d+/#).map { String($0.0) }
+        #expect(Set(listed) == Set(statements))
+    }
+
     /// The case without its values.
     private static func kind(_ fault: PacketFault) -> String {
         String("\(fault)".prefix { $0 != "(" })
