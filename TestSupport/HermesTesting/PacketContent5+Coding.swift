@@ -113,7 +113,7 @@ extension PacketContent5.Publish {
         }
         var topicName: TopicName?
         if alias == nil || !topic.isEmpty { topicName = try source.addTopicName(topic) }
-        let publishTopic: PublishTopic
+        let publishTopic: TopicOrAlias
         switch (topicName, alias) {
         case (let name?, nil): publishTopic = .name(name)
         case (let name?, let alias?): publishTopic = .named(name, alias: alias)

@@ -1,5 +1,5 @@
 /// The topic of a PUBLISH: a name, a number that stands for one, or both (section 3.3.2.3.4).
-public enum PublishTopic: Hashable, Sendable, BitwiseCopyable {
+public enum TopicOrAlias: Hashable, Sendable, BitwiseCopyable {
     case name(TopicName)
     /// From now on the alias stands for the name.
     case named(TopicName, alias: TopicAlias)
@@ -25,13 +25,13 @@ public enum PublishTopic: Hashable, Sendable, BitwiseCopyable {
 public struct Publish5: Hashable, Sendable, BitwiseCopyable {
     public var delivery: Delivery
     public var retain: Bool
-    public var topic: PublishTopic
+    public var topic: TopicOrAlias
     /// All properties, with the topic alias that ``topic`` has.
     public var properties: Properties
     public var payload: ByteRange
 
     public init(
-        delivery: Delivery, retain: Bool, topic: PublishTopic, properties: Properties = .none,
+        delivery: Delivery, retain: Bool, topic: TopicOrAlias, properties: Properties = .none,
         payload: ByteRange
     ) {
         self.delivery = delivery
@@ -82,7 +82,7 @@ public struct Publish5: Hashable, Sendable, BitwiseCopyable {
             offset = properties.range.end
         }
 
-        let topic: PublishTopic
+        let topic: TopicOrAlias
         if topicCount > 0 {
             let name = try TopicName(
                 checking: ByteRange(offset: topicStart, count: topicCount), in: bytes)

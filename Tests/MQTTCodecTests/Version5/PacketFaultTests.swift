@@ -69,7 +69,7 @@ struct PacketFaultTests {
 
     @Test("docs/conformance.md lists the statements that are enforced")
     func documented() {
-        // Those that no row can show: a limit, and what is wrong with a filter alone.
+        // No row can show a limit, nor what is wrong with a filter alone.
         let others: [PacketFault] = [
             .packetTooLarge(from: .client), .packetTooLarge(from: .server),
             .misplacedMultiLevelWildcard, .misplacedSingleLevelWildcard, .emptyTopicFilter,
