@@ -115,7 +115,7 @@ final class Features: Followers {
 
     func attached(_ shard: inout Shard, _ session: UInt32) {
         if devices.count > 0 { shard.setDevice(of: session) }
-        if shard.sessions[session].isWatched { shard.cancelWake(of: session) }
+        if shard.sessions[session].isWatched { shard.cancelWakes(of: session) }
     }
 
     func connectionEnded(
@@ -124,10 +124,14 @@ final class Features: Followers {
         shard.countLoss(of: connection, reason)
     }
 
-    func detached(_ shard: inout Shard, _ session: UInt32) { shard.resumeWake(of: session) }
+    func detached(_ shard: inout Shard, _ session: UInt32) { shard.resumeWakes(of: session) }
 
     func sessionEnds(_ shard: inout Shard, _ session: UInt32) {
-        if let device = shard.device(for: session) { shard.endWake(of: device) }
+        var next = shard.firstDevice(for: session)
+        while let device = next {
+            next = shard.nextDevice(after: device, for: session)
+            shard.endWake(of: device)
+        }
     }
 
     func sessionEnded(_ shard: inout Shard, _ session: UInt32, leavesQueue: Bool) {

@@ -1,45 +1,54 @@
 import BrokerAPI
+import PlainText
 
-/// The client's device, and the wake that it is owed.
+/// The client's devices, and the wakes that they are owed.
 extension Explanation {
-    func device(_ detail: ClientDetail) -> [String] {
-        guard let device = detail.device else { return [] }
+    func devices(_ detail: ClientDetail) -> [String] {
+        (detail.devices ?? []).map { sentence($0, isOnly: detail.devices?.count == 1) }
+    }
+
+    private func sentence(_ device: DeviceModel, isOnly: Bool) -> String {
+        let obstacle = wakeObstacle(device)
+        let its =
+            device.name.map { "Its device \(VisibleText.quoted($0))" }
+            ?? (isOnly ? "Its device" : "Its device without a name")
         var line: String
         switch device.wake {
-        case "waiting" where wakeObstacle != nil, "ready" where wakeObstacle != nil,
-            "sent" where wakeObstacle != nil:
+        case "waiting" where obstacle != nil, "ready" where obstacle != nil,
+            "sent" where obstacle != nil:
             line =
-                "Its device is owed a notification for \(count(device.waiting)), which goes out "
-                + "later: \(wakeObstacle ?? "") (hermesctl devices status)"
-        case "none": line = "Its device (\(device.kind)) is owed no notification"
+                "\(its) is owed a notification for \(count(device.waiting)), which goes out "
+                + "later: \(obstacle ?? "") (hermesctl devices status)"
+        case "none": line = "\(its) (\(device.kind)) is owed no notification"
         case "watched":
             line =
-                "Its device is woken if \(messages(device.waiting)) not acknowledged for long "
+                "\(its) is woken if \(messages(device.waiting)) not acknowledged for long "
                 + "(wakes.unanswered)"
         case "waiting":
             line =
-                "Its device is woken for \(count(device.waiting)) in a while (wakes.merge, "
+                "\(its) is woken for \(count(device.waiting)) in a while (wakes.merge, "
                 + "wakes.reconnect_window)"
         case "ready":
             line =
-                "Its device is to be woken for \(count(device.waiting)), and no sender has taken "
+                "\(its) is to be woken for \(count(device.waiting)), and no sender has taken "
                 + "that yet (hermesctl devices status)"
         case "sent":
             line =
-                "A notification for \(count(device.waiting)) is with its sender, which "
-                + "has no answer yet"
+                (isOnly ? "A" : "\(its): a")
+                + " notification for \(count(device.waiting)) is with its sender, which has no "
+                + "answer yet"
         case "set_aside":
             line =
-                "Its device gets no notifications, because the push service refuses it, until it "
+                "\(its) gets no notifications, because the push service refuses it, until it "
                 + "registers again"
-        default: line = "Its device: \(device.wake)"
+        default: line = "\(its): \(device.wake)"
         }
         line += "."
         if let outcome = device.lastOutcome, let time = device.lastAnsweredAtMs {
             let reason = device.lastReason.map { " (\($0))" } ?? ""
             line += " The last one was \(Self.words(ofWake: outcome))\(reason) \(ago(time))."
         }
-        return [line]
+        return line
     }
 
     static func words(ofWake outcome: String) -> String {

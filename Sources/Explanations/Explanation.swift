@@ -15,15 +15,15 @@ package struct Explanation {
     let readRight: ReadRight?
     /// The clients that would get a message of the topic now; `nil` if it was not asked.
     let receivers: TopicReceivers?
-    /// Why no notification reaches the client's device now; `nil` while they are sent.
-    let wakeObstacle: String?
+    /// Why no notification reaches a device now; `nil` while they are sent.
+    let wakeObstacle: (DeviceModel) -> String?
     /// UNIX time in milliseconds.
     let now: Int64
 
     package init(
         clientID: String, detail: ClientDetail?, history: ClientHistory, topic: String?,
         readRight: ReadRight? = nil, receivers: TopicReceivers? = nil,
-        wakeObstacle: String? = nil, now: Int64
+        wakeObstacle: @escaping (DeviceModel) -> String? = { _ in nil }, now: Int64
     ) {
         self.clientID = clientID
         self.detail = detail
@@ -44,7 +44,7 @@ package struct Explanation {
     package var sentences: [String] {
         guard let detail else { return withoutSession }
         return bans + state(detail) + subscriptions(detail) + queue(detail) + sent(detail)
-            + losses(detail) + refusals + device(detail) + report(detail)
+            + losses(detail) + refusals + devices(detail) + report(detail)
     }
 
     private var withoutSession: [String] {

@@ -17,6 +17,9 @@ extension StubBroker.State {
         case let asked as Asked<ListDevices>:
             var page = DevicePage()
             page.devices = devices.values.sorted { $0.clientID < $1.clientID }
+            if let clientID = asked.question.clientID {
+                page.devices.removeAll { $0.clientID != clientID }
+            }
             asked.reply(.success(page))
         case let asked as Asked<TryWake>:
             asked.reply(.success(devices[asked.question.clientID] == nil ? nil : trial))

@@ -21,7 +21,7 @@ struct WakeObstacleTests {
             state.devices["p"] = detail(kind)
             state.trial = trial
             var client = StubBroker.detail("p", connected: false)
-            client.device = DeviceModel(detail(kind))
+            client.devices = [DeviceModel(detail(kind))]
             state.details["p"] = client
         }
     }

@@ -127,22 +127,30 @@ struct FactCodingTests {
         #expect(facts.count == (endedMs == 0 ? 3 : 2))
     }
 
-    @Test("a device, and how far it was woken")
-    func device() throws {
-        let device = StoredDevice(
+    @Test("a device, and how far it was woken", arguments: ["", "watch.1"])
+    func device(name: String) throws {
+        var device = StoredDevice(
             clientID: Self.text, userName: [], token: Self.long, bundle: Self.text,
             kind: 1, environment: 2, registeredMs: 3, isSetAside: true)
+        device.name = Array(name.utf8)
+        let woken = StoredDevice.Woken(
+            session: 8, position: 9, atMs: 10, told: 11, showsBadge: true)
         let facts = Self.facts { batch in
             batch.device(device)
-            Self.text.withUnsafeBytes {
-                batch.woken($0, StoredDevice.Woken(session: 8, position: 9))
-            }
+            batch.woken(of: device.clientID, named: device.name, woken)
         }
         #expect(facts[0].read { (fact) throws(DamagedFact) in try StoredDevice(fact) } == device)
-        let woken = facts[1].read { (fact) throws(DamagedFact) in
+        let read = facts[1].read { (fact) throws(DamagedFact) in
             try StoredDevice.Woken.read(fact)
         }
-        #expect(woken?.woken == StoredDevice.Woken(session: 8, position: 9))
+        #expect(read?.client == device.clientID)
+        #expect(read?.name == device.name)
+        #expect(read?.woken == woken)
+        let none = Self.facts { batch in
+            batch.device(device)
+            batch.deviceRemoved(of: device.clientID, named: device.name)
+        }
+        #expect(none.isEmpty)
     }
 
     @Test("the tables have different numbers, and names that need no memory")

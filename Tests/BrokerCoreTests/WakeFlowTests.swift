@@ -217,6 +217,7 @@ struct WakeFlowTests {
             return
         }
         let woken = last.read { (fact) throws(DamagedFact) in try StoredDevice.Woken.read(fact) }
+        #expect(woken?.name == [])
         #expect(woken?.client == Array("phone".utf8))
         let now = link.shard.wallClockMs
         #expect(
@@ -789,6 +790,116 @@ struct WakeFlowTests {
         #expect(sender.wakes.map(\.waiting) == [3])
         sender.answer(link, .accepted)
         #expect(link.shard.device(of: "phone")?.wake == DeviceDetail.WakeState.none)
+    }
+
+    // MARK: Several devices of a client
+
+    private func register(
+        _ name: String, token: [UInt8], user: String? = nil, in link: ShardLink
+    ) -> Bool? {
+        let answers = Answers<Bool>()
+        let device = Device(
+            name: name, kind: .apns, token: token, bundle: "b", environment: .production,
+            userName: user, registeredAtMs: 0)
+        link.shard.setDevice(of: "phone", device, reply: answers.reply)
+        link.turn()
+        link.commitAll()
+        link.turn()
+        return answers.last
+    }
+
+    @Test("each device of a client is woken, and has an answer of its own")
+    func severalDevices() throws {
+        let link = makeLink()
+        let phone = try connectPhone(in: link)
+        #expect(register("watch", token: [4], in: link) == true)
+        #expect(register("car", token: [5], user: "somebody", in: link) == true)
+        try disconnect(phone, from: link)
+        publish("orders/1", to: link)
+        #expect(sender.wakes.map(\.device.name).sorted() == ["", "watch"])
+        #expect(Set(sender.wakes.map(\.notificationID.low)).count == 2)
+        #expect(link.shard.devices(of: "phone").map(\.device.name) == ["", "car", "watch"])
+        let wakes = sender.wakes
+        sender.lose()
+        let watch = try #require(wakes.first { $0.device.name == "watch" })
+        let usual = try #require(wakes.first { $0.device.name.isEmpty })
+        link.shard.answerWakes([
+            WakeAnswer(watch.handOut, .badDevice), WakeAnswer(usual.handOut, .accepted),
+        ])
+        link.turn()
+        link.commitAll()
+        sender.ask(link)
+        #expect(link.shard.device(of: "phone", named: "watch")?.wake == .setAside)
+        #expect(link.shard.device(of: "phone")?.wake == DeviceDetail.WakeState.none)
+        link.advance(milliseconds: 31_000)
+        publish("orders/2", to: link)
+        #expect(sender.wakes.map(\.device.name) == [""])
+        // A client that comes back is told by none of its devices.
+        #expect(register("watch", token: [4], in: link) == true)
+        // The queue is read for it.
+        sender.ask(link)
+        link.commitAll()
+        link.turn()
+        #expect(sender.wakes.map(\.device.name).sorted() == ["", "watch"])
+        let before = sender.withdrawn.count
+        _ = try link.connect("phone", cleanSession: false)
+        link.turn()
+        #expect(sender.withdrawn.dropFirst(before).map(\.device).count == 2)
+    }
+
+    @Test("a name registers anew, a token moves, and a goodbye is for one device or for all")
+    func namedDevices() throws {
+        let link = makeLink()
+        let phone = try connectPhone(in: link)
+        func send(_ payload: [UInt8]) throws {
+            try link.send(
+                phone,
+                .publish(
+                    PacketContent.Publish(
+                        .atLeastOnce(9, isDuplicate: false), topic: "$hermes/device",
+                        payload: payload, retain: false)))
+            link.commitAll()
+            _ = try link.take(phone)
+        }
+        var names: [String] { link.shard.devices(of: "phone").map(\.device.name) }
+        let watch: [UInt8] = [0x2A, 5] + Array("watch".utf8)
+        try send(Self.registration(token: [4]) + watch)
+        try send(Self.registration(token: [6]) + watch)
+        #expect(names == ["", "watch"])
+        #expect(link.shard.device(of: "phone", named: "watch")?.device.token == [6])
+        // The same app under another name.
+        try send(Self.registration(token: [6]) + [0x2A, 1, 0x61])
+        #expect(names == ["", "a"])
+        try send([0x2A, 1, 0x62])
+        try send([0x2A, 2, 0x2F, 0x2F])
+        #expect(names == ["", "a"])
+        try send([0x2A, 1, 0x61])
+        #expect(names == [""])
+        for number: UInt8 in 0..<9 { _ = register("n\(number)", token: [50 + number], in: link) }
+        #expect(names.count == Device.mostOfClient)
+        #expect(register("n0", token: [70], in: link) == true, "it takes its own place")
+        #expect(register("n9", token: [71], in: link) == false)
+        try send([])
+        #expect(names.isEmpty)
+        #expect(register("n9", token: [71], in: link) == true, "there is room again")
+    }
+
+    @Test("the list of a client's devices holds whichever goes", arguments: 0..<4)
+    func siblings(first: Int) throws {
+        let link = makeLink()
+        var left = ["a", "b", "c", "d"]
+        for (number, name) in left.enumerated() {
+            #expect(register(name, token: [UInt8(number)], in: link) == true)
+        }
+        for step in 0..<4 {
+            let name = left.remove(at: (first + step) % left.count)
+            link.shard.removeDevice(of: "phone", named: name) { _ in }
+            link.turn()
+            link.commitAll()
+            #expect(link.shard.devices(of: "phone").map(\.device.name) == left)
+        }
+        let bytes = link.shard.features.devices.bytes
+        #expect(bytes == 0)
     }
 
     @Test("no room for a device: the client keeps the one it has")

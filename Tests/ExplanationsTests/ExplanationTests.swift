@@ -134,13 +134,34 @@ struct ExplanationTests {
         let device = Device(
             kind: .apns, token: [1], bundle: "b", environment: .production, registeredAtMs: 0)
         let detail = Self.detail(inFlight: 0, filters: [("a", 1)]) {
-            $0.device = DeviceModel(
-                DeviceDetail(
-                    clientID: "p", device: device, wake: state, waiting: 2, lastOutcome: "later",
-                    lastReason: "Shutdown", lastAnsweredAtMs: 97_000))
+            $0.devices = [
+                DeviceModel(
+                    DeviceDetail(
+                        clientID: "p", device: device, wake: state, waiting: 2,
+                        lastOutcome: "later", lastReason: "Shutdown", lastAnsweredAtMs: 97_000))
+            ]
         }
         #expect(
             Self.explained(detail).last == words + " The last one was put off (Shutdown) 3s ago.")
+    }
+
+    @Test("each of several devices is named")
+    func devices() {
+        var device = Device(
+            kind: .apns, token: [1], bundle: "b", environment: .production, registeredAtMs: 0)
+        func model(_ wake: DeviceDetail.WakeState) -> DeviceModel {
+            DeviceModel(DeviceDetail(clientID: "p", device: device, wake: wake, waiting: 1))
+        }
+        let first = model(.none)
+        device.name = "watch"
+        let detail = Self.detail(inFlight: 0, filters: [("a", 1)]) {
+            $0.devices = [first, model(.sent)]
+        }
+        #expect(
+            Self.explained(detail).suffix(2) == [
+                "Its device without a name (apns) is owed no notification.",
+                "Its device \"watch\": a notification for 1 message is with its sender, which has no answer yet.",
+            ])
     }
 
     @Test(
@@ -150,12 +171,14 @@ struct ExplanationTests {
         let device = Device(
             kind: .apns, token: [1], bundle: "b", environment: .production, registeredAtMs: 0)
         let detail = Self.detail(filters: [("a", 1)]) {
-            $0.device = DeviceModel(
-                DeviceDetail(clientID: "p", device: device, wake: state, waiting: 1))
+            $0.devices = [
+                DeviceModel(DeviceDetail(clientID: "p", device: device, wake: state, waiting: 1))
+            ]
         }
         let sentences = Explanation(
             clientID: "p", detail: detail, history: ClientHistory(clientID: "p", events: []),
-            topic: nil, wakeObstacle: "nothing is sent to Apple: no trust", now: 100_000
+            topic: nil, wakeObstacle: { _ in "nothing is sent to Apple: no trust" },
+            now: 100_000
         ).sentences
         #expect(
             sentences.last

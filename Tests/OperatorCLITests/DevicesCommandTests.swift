@@ -59,7 +59,8 @@ struct DevicesCommandTests {
     func release() throws {
         for refused in [
             [], ["phone", "--all"], ["phone", "--sandbox"], ["--bundle", "b"], [""],
-            ["--all", "--sandbox", "--production"],
+            ["--all", "--sandbox", "--production"], ["--all", "--name", "watch"],
+            ["phone", "--name", "a/b"],
         ] {
             #expect(throws: (any Error).self) { try DevicesResumeCommand.parse(refused) }
         }

@@ -192,6 +192,32 @@ def test_apps_of_several_teams_have_keys_and_connections_of_their_own(
     assert names == {"apns.token", "apns-OTHERTEAM1-OTHERKEY01.token"}
 
 
+def test_each_device_of_a_client_is_woken(office: Office, apple: Apple) -> None:
+    """Also after a kill, and one is forgotten without the others."""
+    office.phone("phone", "ab06")
+    run = hermesctl(
+        "devices", "register", "phone", "--name", "watch", "--token", "ab07",
+        "--bundle", "com.example.app", broker=office.broker)
+    assert run.code == 0, run.errors
+    office.publish()
+    for token in ("ab06", "ab07"):
+        apple.await_accepted(1, token)
+    eventually(
+        lambda: all(d["wake"] == "none" for d in office.api.client("phone")["devices"]),
+        "the answers")
+    office.broker.kill()
+    office.broker.start()
+    listed = office.api.get("/v1/devices?client_id=phone")["devices"]
+    assert [d.get("name") for d in listed] == [None, "watch"]
+    assert office.api.get("/v1/clients/phone/device?name=watch")["token"] == "ab07…"
+    run = hermesctl("devices", "forget", "phone", broker=office.broker)
+    assert run.code == 0, run.errors
+    office.publish("orders/2")
+    assert apple.await_accepted(2, "ab07")[1].payload["hermes"]["count"] == 2
+    assert len(apple.accepted("ab06")) == 1
+    office.api.request("GET", "/v1/clients/phone/device").problem(404)
+
+
 def test_what_follows_is_merged(from_file, paho_client, apple: Apple) -> None:
     office = Office(from_file, paho_client, apple, merge="4s")
     office.phone("phone", "aa01")
@@ -230,6 +256,41 @@ def test_a_refusal_of_one_notification_stops_no_other(
         assert tries.count("orders/1") == 1
     if reason in ("BadDeviceToken", "DeviceTokenNotForTopic"):
         assert tries == ["orders/1"], "it is set aside"
+
+
+@pytest.mark.parametrize("digits", sorted(d for d, (status, _) in ANSWERS.items() if status >= 403))
+def test_every_other_answer_is_about_its_device_while_others_pass(
+    office: Office, apple: Apple, digits: str
+) -> None:
+    """The device is forgotten or set aside, its notification dropped or kept; another is told on."""
+    _, reason = ANSWERS[digits]
+    office.phone("good", "0a0c")
+    office.publish()
+    apple.await_accepted(1, "0a0c")
+    office.phone("bad", digits + "01")
+    office.publish("orders/2")
+
+    def ends(**wanted: str) -> None:
+        eventually(
+            lambda: {k: office.device("bad").get(k) for k in wanted} == wanted,
+            f"{reason}: {wanted}")
+
+    if reason in ("Unregistered", "ExpiredToken"):
+        eventually(
+            lambda: office.api.request("GET", "/v1/clients/bad/device").status == 404,
+            "it is forgotten")
+    elif reason in ("Forbidden", "BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken"):
+        ends(wake="set_aside", last_outcome="bad_device", last_reason=reason)
+    elif reason in ("BadPath", "MethodNotAllowed", "PayloadTooLarge"):
+        ends(wake="none", last_outcome="refused", last_reason=reason)
+    else:
+        ends(wake="waiting", last_outcome="later", last_reason=reason)
+        assert office.device("bad")["waiting"] == 1, "it is kept"
+    office.publish("orders/3")
+    eventually(
+        lambda: any(
+            n.payload["hermes"]["topic"] == "orders/3" for n in apple.accepted("0a0c")),
+        "the other is told on")
 
 
 def test_410_forgets_the_device_unless_it_registered_later(office: Office, apple: Apple) -> None:

@@ -169,7 +169,7 @@ def test_hermesctl_shows_registers_rings_and_forgets(office: Office, receiver: R
     assert "accepted" in devices("show", "phone")
     explained = hermesctl("explain", "phone", broker=office.broker).output
     assert "taken by the push service" in explained
-    assert office.api.client("phone")["device"]["kind"] == "webhook"
+    assert office.api.client("phone")["devices"][0]["kind"] == "webhook"
     assert "forgotten" in devices("forget", "phone")
     assert 'The client "phone" has no device' in devices("show", "phone", code=1)
     assert "--bundle" in devices("register", "a", "--token", "12", code=64)

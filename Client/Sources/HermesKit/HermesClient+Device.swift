@@ -12,9 +12,10 @@ extension HermesClient {
     /// The most bytes of a token and of a bundle identifier that a broker takes.
     private static let mostTokenBytes = 512
     private static let mostBundleBytes = 155
+    private static let mostNameBytes = 32
 
     /// Has the broker wake this device by Apple's push service for what waits while the app is away,
-    /// in place of an earlier device of this client. Call it at each start of the app, with what
+    /// in place of an earlier device of this client, or of that of this name. Call it at each start of the app, with what
     /// `didRegisterForRemoteNotificationsWithDeviceToken` gave.
     ///
     /// It is published as any message of QoS 1 is: stored, and sent when there is a connection.
@@ -23,36 +24,62 @@ extension HermesClient {
     ///   - token: the bytes that iOS gave the app, 1 to 512 of them, not their hexadecimal form.
     ///   - bundle: the app's bundle identifier, 1 to 155 bytes.
     ///   - environment: where the token is from.
+    ///   - name: tells it from other devices of this client, of which a broker takes 8, such as
+    ///     another app on this phone: at most 32 letters, digits, dots, dashes and underscores.
     /// - Returns: The receipt, whose acknowledgement says that the broker has stored it, or that it
     ///   could not use it, which its log then tells.
     /// - Throws: ``HermesClientError/device(_:)``, and as ``publish(_:)`` does.
     @discardableResult
     public func registerDevice(
-        token: [UInt8], bundle: String, environment: DeviceEnvironment = .production
+        token: [UInt8], bundle: String, environment: DeviceEnvironment = .production,
+        name: String = ""
     ) async throws -> PublishReceipt {
         guard (1...Self.mostTokenBytes).contains(token.count) else {
             throw HermesClientError.device(
                 "a device token has 1 to \(Self.mostTokenBytes) bytes, and this one \(token.count)")
         }
-        let name = Array(bundle.utf8)
-        guard (1...Self.mostBundleBytes).contains(name.count) else {
+        let bundle = Array(bundle.utf8)
+        guard (1...Self.mostBundleBytes).contains(bundle.count) else {
             throw HermesClientError.device(
                 "a bundle identifier has 1 to \(Self.mostBundleBytes) bytes, and this one "
-                    + "\(name.count)")
+                    + "\(bundle.count)")
         }
-        // hermes.v1.DeviceRegistration: token = 1, bundle = 2, environment = 3.
-        let payload =
-            Self.field(0x0A, token) + Self.field(0x12, name) + [0x18, environment.rawValue]
+        let name = try Self.checked(name)
+        // hermes.v1.DeviceRegistration: token = 1, bundle = 2, environment = 3, name = 5.
+        var payload =
+            Self.field(0x0A, token) + Self.field(0x12, bundle) + [0x18, environment.rawValue]
+        if !name.isEmpty { payload += Self.field(0x2A, name) }
         return try await publish(Message(topic: Self.deviceTopic, payload: payload))
     }
 
-    /// Has the broker forget this client's device: nobody is woken for it any more. For a user who
-    /// logs out.
+    /// Has the broker forget all devices of this client: nobody is woken for them any more. For a
+    /// user who logs out.
     ///
-    /// - Throws: As ``publish(_:)`` does.
+    /// - Parameter name: forgets the device of this name alone.
+    /// - Returns: The receipt, as ``registerDevice(token:bundle:environment:name:)`` returns it.
+    /// - Throws: ``HermesClientError/device(_:)`` for a name that no device has, and as
+    ///   ``publish(_:)`` does.
     @discardableResult
-    public func forgetDevice() async throws -> PublishReceipt {
-        try await publish(Message(topic: Self.deviceTopic, payload: []))
+    public func forgetDevice(name: String = "") async throws -> PublishReceipt {
+        let name = try Self.checked(name)
+        let payload = name.isEmpty ? [] : Self.field(0x2A, name)
+        return try await publish(Message(topic: Self.deviceTopic, payload: payload))
+    }
+
+    private static func checked(_ name: String) throws(HermesClientError) -> [UInt8] {
+        let bytes = Array(name.utf8)
+        let isPlain = bytes.allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
+            default: false
+            }
+        }
+        guard bytes.count <= mostNameBytes, isPlain else {
+            throw HermesClientError.device(
+                "a device's name has at most \(mostNameBytes) letters, digits, dots, dashes and "
+                    + "underscores")
+        }
+        return bytes
     }
 
     /// A field of bytes of Protocol Buffers; at most 16,383 of them.

@@ -10,12 +10,14 @@ extension DeviceRoutes {
     private func releaseOne(_ release: DeviceRelease) -> Route {
         Route(
             method: .post, path: "\(Self.path)/\(release.rawValue)",
-            access: .scope(.publish, topics: .refused, rate: .requests)
+            access: .scope(.publish, topics: .refused, rate: .requests), query: ["name"]
         ) {
             request throws(Problem) in
             let clientID = try Self.clientID(of: request)
-            let isReleased = try await broker.ask(ReleaseDevice(clientID: clientID, release))
-            guard let isReleased else { throw Problem.noDevice(clientID) }
+            let name = try Self.name(of: request)
+            let isReleased = try await broker.ask(
+                ReleaseDevice(clientID: clientID, name: name, release))
+            guard let isReleased else { throw Problem.noDevice(clientID, name) }
             return try Response.json(ReleasedDevices(devices: isReleased ? 1 : 0))
         }
     }

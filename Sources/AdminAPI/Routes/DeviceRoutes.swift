@@ -13,25 +13,26 @@ struct DeviceRoutes: Sendable {
 
     static let path = "/v1/clients/{id}/device"
     private static let fields = JSONFields.Known(
-        ["kind", "token", "bundle", "environment", "user_name"].map {
+        ["name", "kind", "token", "bundle", "environment", "user_name"].map {
             JSONFields.Name(canonical: $0)
         })
 
     private var show: Route {
-        Route(method: .get, path: Self.path, access: .reading(.refused)) {
+        Route(method: .get, path: Self.path, access: .reading(.refused), query: ["name"]) {
             request throws(Problem) in
             let clientID = try Self.clientID(of: request)
-            let device = try await broker.ask(ShowDevice(clientID: clientID))
-            guard let device else { throw try await missing(clientID) }
+            let name = try Self.name(of: request)
+            let device = try await broker.ask(ShowDevice(clientID: clientID, name: name))
+            guard let device else { throw try await missing(clientID, name) }
             return try Response.json(DeviceModel(device))
         }
     }
 
     /// The answer about a client without a device, which may have had one.
-    private func missing(_ clientID: String) async throws(Problem) -> Problem {
+    private func missing(_ clientID: String, _ name: String) async throws(Problem) -> Problem {
         let history: ClientHistory = try await broker.ask { .history(clientID: clientID, $0) }
         let gone = history.events.first { $0.kind == .deviceGone }
-        return Problem.noDevice(clientID, gone: gone?.reason)
+        return Problem.noDevice(clientID, name, gone: gone?.reason)
     }
 
     private var register: Route {
@@ -44,8 +45,8 @@ struct DeviceRoutes: Sendable {
             let device = try Self.device(try JSONFields(try request.json(), known: Self.fields))
             let isStored = try await broker.ask(SetDevice(clientID: clientID, device: device))
             guard isStored else { throw Problem.devicesFull }
-            let stored = try await broker.ask(ShowDevice(clientID: clientID))
-            guard let stored else { throw Problem.noDevice(clientID) }
+            let stored = try await broker.ask(ShowDevice(clientID: clientID, name: device.name))
+            guard let stored else { throw Problem.noDevice(clientID, device.name) }
             return try Response.json(DeviceModel(stored))
         }
     }
@@ -53,12 +54,13 @@ struct DeviceRoutes: Sendable {
     private var remove: Route {
         Route(
             method: .delete, path: Self.path,
-            access: .scope(.publish, topics: .refused, rate: .requests)
+            access: .scope(.publish, topics: .refused, rate: .requests), query: ["name"]
         ) {
             request throws(Problem) in
             let clientID = try Self.clientID(of: request)
-            let wasThere = try await broker.ask(RemoveDevice(clientID: clientID))
-            guard wasThere else { throw Problem.noDevice(clientID) }
+            let name = try Self.name(of: request)
+            let wasThere = try await broker.ask(RemoveDevice(clientID: clientID, name: name))
+            guard wasThere else { throw Problem.noDevice(clientID, name) }
             return Response(status: .noContent)
         }
     }
@@ -67,22 +69,25 @@ struct DeviceRoutes: Sendable {
     private var test: Route {
         Route(
             method: .post, path: "\(Self.path)/test",
-            access: .scope(.publish, topics: .refused, rate: .requests)
+            access: .scope(.publish, topics: .refused, rate: .requests), query: ["name"]
         ) {
             request throws(Problem) in
             let clientID = try Self.clientID(of: request)
-            let trial = try await broker.ask(TryWake(clientID: clientID))
-            guard var trial else { throw Problem.noDevice(clientID) }
+            let name = try Self.name(of: request)
+            let trial = try await broker.ask(TryWake(clientID: clientID, name: name))
+            guard var trial else { throw Problem.noDevice(clientID, name) }
             if trial.outcome == WakeResult.later.name {
-                trial.reason = try await obstacle(for: clientID) ?? trial.reason
+                trial.reason = try await obstacle(for: clientID, name) ?? trial.reason
             }
             return try Response.json(trial)
         }
     }
 
     /// Why the device of a client can be sent nothing now; `nil` when its sender sends.
-    private func obstacle(for clientID: String) async throws(Problem) -> String? {
-        let device = try await broker.ask(ShowDevice(clientID: clientID))
+    private func obstacle(
+        for clientID: String, _ name: String
+    ) async throws(Problem) -> String? {
+        let device = try await broker.ask(ShowDevice(clientID: clientID, name: name))
         return device.flatMap {
             senders().obstacle(
                 for: $0.device.kind, bundle: $0.device.bundle,
@@ -94,8 +99,14 @@ struct DeviceRoutes: Sendable {
     private var list: Route {
         Route(
             method: .get, path: "/v1/devices", access: .reading(.refused),
-            query: ["limit", "cursor"]
+            query: ["limit", "cursor", "client_id"]
         ) { request throws(Problem) in
+            if let clientID = request.query["client_id"] {
+                _ = try ClientIDText(clientID, field: "client_id")
+                let page = try await broker.ask(ListDevices(ofClient: clientID))
+                return try Response.json(
+                    DeviceList(devices: page.devices.map { DeviceModel($0) }, next: nil))
+            }
             let (devices, next) = try await request.query.gather {
                 place, limit throws(Problem) -> ([DeviceDetail], String?) in
                 let page = try await broker.ask(ListDevices(from: place, limit: limit))
@@ -118,6 +129,20 @@ struct DeviceRoutes: Sendable {
         _ = try ClientIDText(text, field: "id")
         return text
     }
+
+    /// The name of the device that a request is about; empty for the usual one.
+    static func name(of request: RouteRequest) throws(Problem) -> String {
+        let name = request.query["name"] ?? ""
+        guard Device.isName(name.utf8) else {
+            throw Problem(
+                .invalidQuery, "The query parameter name is \"\(name.visible())\".", field: "name",
+                fix: nameFix)
+        }
+        return name
+    }
+
+    private static let nameFix =
+        "Give at most \(Device.mostNameBytes) letters, digits, dots, dashes and underscores."
 
     private static func device(_ fields: JSONFields) throws(Problem) -> Device {
         let kind = try choice("kind", fields, Device.Kind.allCases, \.name) ?? .apns
@@ -148,14 +173,18 @@ struct DeviceRoutes: Sendable {
                 "bundle", "is \"\(bundle.visible())\"; it must be the app's bundle identifier",
                 fix: "Give such as com.example.app.")
         }
+        let name = try fields.string("name") ?? ""
+        guard Device.isName(name.utf8) else {
+            throw fields.wrong("name", "is \"\(name.visible())\"", fix: nameFix)
+        }
         let userName = try fields.string("user_name")
         guard (userName ?? "").utf8.count <= Int(UInt16.max) else {
             throw fields.wrong(
                 "user_name", "has more than 65535 bytes", fix: "Give the user's name.")
         }
         return Device(
-            kind: kind, token: token, bundle: bundle, environment: environment, userName: userName,
-            registeredAtMs: 0)
+            name: name, kind: kind, token: token, bundle: bundle, environment: environment,
+            userName: userName, registeredAtMs: 0)
     }
 
     private static func choice<Value>(
@@ -185,18 +214,20 @@ struct DeviceRoutes: Sendable {
 }
 
 extension Problem {
-    static func noDevice(_ clientID: String, gone: String? = nil) -> Problem {
+    static func noDevice(_ clientID: String, _ name: String, gone: String? = nil) -> Problem {
+        let named = name.isEmpty ? "no device" : "no device \"\(name.visible())\""
         let gone = gone.map {
             " Its push service said of the last one that it is gone (\($0.visible()))."
         }
         return Problem(
             .deviceNotFound,
-            "The client \"\(clientID.visible())\" has no device.\(gone ?? "")",
+            "The client \"\(clientID.visible())\" has \(named).\(gone ?? "")",
             fix: "Register one with PUT, or have its phone publish to $hermes/device.")
     }
 
     fileprivate static let devicesFull = Problem(
         .devicesFull,
-        "All devices, or those of this user, would take more than they may; nothing was changed.",
+        "All devices, or those of this user, would take more than they may, or the client has "
+            + "\(Device.mostOfClient) of other names; nothing was changed.",
         fix: "Remove devices that are not needed, or raise limits.device_bytes.")
 }

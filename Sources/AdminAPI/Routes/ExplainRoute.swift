@@ -58,7 +58,7 @@ struct ExplainRoute: Sendable {
         let explanation = Explanation(
             clientID: clientID, detail: detail, history: history, topic: asked,
             readRight: readRight, receivers: receivers,
-            wakeObstacle: (detail?.device).flatMap { device in
+            wakeObstacle: { device in
                 Device.Kind.allCases.first { $0.name == device.kind }
                     .flatMap {
                         senders().obstacle(

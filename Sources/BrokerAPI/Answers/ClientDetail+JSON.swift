@@ -21,7 +21,7 @@ extension ClientDetail: Codable {
         takeOvers = try members.decodeIfPresent(RepeatedTakeOvers.self, forKey: .takeOvers)
         heartbeatSeconds = try members.decodeIfPresent(Int.self, forKey: .heartbeatSeconds)
         report = try members.decodeIfPresent(ClientReport.self, forKey: .report)
-        device = try members.decodeIfPresent(DeviceModel.self, forKey: .device)
+        devices = try members.decodeIfPresent([DeviceModel].self, forKey: .devices)
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -44,6 +44,6 @@ extension ClientDetail: Codable {
         try members.encodeIfPresent(takeOvers, forKey: .takeOvers)
         try members.encodeIfPresent(heartbeatSeconds, forKey: .heartbeatSeconds)
         try members.encodeIfPresent(report, forKey: .report)
-        try members.encodeIfPresent(device, forKey: .device)
+        try members.encodeIfPresent(devices, forKey: .devices)
     }
 }

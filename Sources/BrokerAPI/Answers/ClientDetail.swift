@@ -32,8 +32,8 @@ public struct ClientDetail: Sendable, Equatable {
     public var heartbeatSeconds: Int?
     /// The client's newest report; `nil` without one.
     public var report: ClientReport?
-    /// The client's device and its wake; `nil` without one.
-    public var device: DeviceModel?
+    /// The client's devices and their wakes; `nil` without any.
+    public var devices: [DeviceModel]?
 
     enum CodingKeys: String, CodingKey {
         case subscriptionList = "subscription_list"
@@ -52,7 +52,7 @@ public struct ClientDetail: Sendable, Equatable {
         case lastDisconnectReason = "last_disconnect_reason"
         case takeOvers = "take_overs"
         case heartbeatSeconds = "heartbeat_seconds"
-        case report, device
+        case report, devices
     }
 
     public init(
@@ -61,7 +61,7 @@ public struct ClientDetail: Sendable, Equatable {
         unsentBytes: Int, readingPaused: Bool, publishesReceived: UInt64, publishesSent: UInt64,
         publishesSentQoS0: UInt64 = 0, publishesAcknowledged: UInt64, dropped: [String: UInt64],
         lastDisconnectReason: String?, takeOvers: RepeatedTakeOvers? = nil,
-        heartbeatSeconds: Int? = nil, report: ClientReport? = nil, device: DeviceModel? = nil
+        heartbeatSeconds: Int? = nil, report: ClientReport? = nil, devices: [DeviceModel]? = nil
     ) {
         self.summary = summary
         self.subscriptionList = subscriptionList
@@ -81,7 +81,7 @@ public struct ClientDetail: Sendable, Equatable {
         self.takeOvers = takeOvers
         self.heartbeatSeconds = heartbeatSeconds
         self.report = report
-        self.device = device
+        self.devices = devices
     }
 }
 

@@ -1,6 +1,8 @@
 /// A device as the HTTP API shows it. Of the token, a secret of the user, it has the beginning only.
 public struct DeviceModel: Codable, Sendable, Equatable {
     public var clientID: String
+    /// Tells it from others of the client; `nil` for that without a name.
+    public var name: String?
     public var kind: String
     public var token: String
     public var bundle: String
@@ -17,7 +19,7 @@ public struct DeviceModel: Codable, Sendable, Equatable {
 
     enum CodingKeys: String, CodingKey {
         case clientID = "client_id"
-        case kind, token, bundle, environment
+        case name, kind, token, bundle, environment
         case userName = "user_name"
         case registeredAtMs = "registered_at_ms"
         case wake, waiting
@@ -28,6 +30,7 @@ public struct DeviceModel: Codable, Sendable, Equatable {
 
     public init(_ detail: DeviceDetail) {
         clientID = detail.clientID
+        name = detail.device.name.isEmpty ? nil : detail.device.name
         kind = detail.device.kind.name
         token = detail.device.cutToken
         bundle = detail.device.bundle

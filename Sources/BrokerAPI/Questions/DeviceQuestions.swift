@@ -1,10 +1,14 @@
-/// The device of a client, with the wake that it is owed; `nil` without one.
+/// The device of a client by its name, with the wake that it is owed; `nil` without one.
 public struct ShowDevice: BrokerQuestion {
     public typealias Answer = DeviceDetail?
 
     public let clientID: String
+    public let name: String
 
-    public init(clientID: String) { self.clientID = clientID }
+    public init(clientID: String, name: String = "") {
+        self.clientID = clientID
+        self.name = name
+    }
 }
 
 /// Registers a client's device; answered once that is stored: false when there is no room.
@@ -25,19 +29,32 @@ public struct RemoveDevice: BrokerQuestion {
     public typealias Answer = Bool
 
     public let clientID: String
+    public let name: String
 
-    public init(clientID: String) { self.clientID = clientID }
+    public init(clientID: String, name: String = "") {
+        self.clientID = clientID
+        self.name = name
+    }
 }
 
-/// Devices in no particular order.
+/// Devices in no particular order, or all of a client by name.
 public struct ListDevices: BrokerQuestion {
     public typealias Answer = DevicePage
 
+    /// `nil` for those of all clients.
+    public let clientID: String?
     /// 0, or the previous page's `next`.
     public let from: UInt32
     public let limit: Int
 
+    public init(ofClient clientID: String) {
+        self.clientID = clientID
+        from = 0
+        limit = Device.mostOfClient
+    }
+
     public init(from: UInt32, limit: Int) {
+        clientID = nil
         self.from = from
         self.limit = limit
     }
@@ -48,8 +65,12 @@ public struct TryWake: BrokerQuestion {
     public typealias Answer = WakeTrial?
 
     public let clientID: String
+    public let name: String
 
-    public init(clientID: String) { self.clientID = clientID }
+    public init(clientID: String, name: String = "") {
+        self.clientID = clientID
+        self.name = name
+    }
 }
 
 /// What an operator has done with devices whose wakes do not go out.
@@ -66,10 +87,12 @@ public struct ReleaseDevice: BrokerQuestion {
     public typealias Answer = Bool?
 
     public let clientID: String
+    public let name: String
     public let release: DeviceRelease
 
-    public init(clientID: String, _ release: DeviceRelease) {
+    public init(clientID: String, name: String = "", _ release: DeviceRelease) {
         self.clientID = clientID
+        self.name = name
         self.release = release
     }
 }

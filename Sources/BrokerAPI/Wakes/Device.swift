@@ -17,6 +17,17 @@ public struct Device: Sendable, Equatable {
 
     /// The most bytes of a token.
     public static let mostTokenBytes = 512
+    /// The most devices of a client.
+    public static let mostOfClient = 8
+    /// The most bytes of a device's name.
+    public static let mostNameBytes = 32
+
+    /// True for what may tell a device from others of its client: letters, digits, dots, dashes and
+    /// underscores, at most ``mostNameBytes`` of them. Most clients have one device, without a name.
+    public static func isName(_ text: some Collection<UInt8>) -> Bool {
+        text.count <= mostNameBytes && text.allSatisfy(isPlain)
+    }
+
     /// The most bytes of the name of an app.
     public static let mostBundleBytes = 155
 
@@ -24,12 +35,14 @@ public struct Device: Sendable, Equatable {
     /// at most ``mostBundleBytes`` of them. Only an Apple device needs one.
     public static func isBundle(_ text: some Collection<UInt8>, for kind: Kind) -> Bool {
         text.count <= mostBundleBytes && (kind != .apns || !text.isEmpty)
-            && text.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
-                default: false
-                }
-            }
+            && text.allSatisfy(isPlain)
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
+        default: false
+        }
     }
 
     /// True for what may be a token; ``Kind/webhook`` takes printable ASCII without blanks.
@@ -38,6 +51,8 @@ public struct Device: Sendable, Equatable {
             && (kind == .apns || token.allSatisfy { (0x21...0x7E).contains($0) })
     }
 
+    /// Tells it from others of the same client; usually empty.
+    public var name: String
     public var kind: Kind
     /// The token: raw bytes for ``Kind/apns``, which are written in hexadecimal; for
     /// ``Kind/webhook`` UTF-8. A secret of the user: listings and logs show its first bytes only.
@@ -52,9 +67,10 @@ public struct Device: Sendable, Equatable {
     public var registeredAtMs: Int64
 
     public init(
-        kind: Kind, token: [UInt8], bundle: String, environment: Environment,
+        name: String = "", kind: Kind, token: [UInt8], bundle: String, environment: Environment,
         userName: String? = nil, registeredAtMs: Int64
     ) {
+        self.name = name
         self.kind = kind
         self.token = token
         self.bundle = bundle

@@ -165,6 +165,7 @@ extension Shard {
         guard let index = find(clientID) else { return nil }
         let session = sessions[index]
         let connection = session.connection.map { connections[$0] }
+        let devices = devices(of: clientID)
         let filters = subscriptions.filters(of: session.subscriptions)
             // By bytes: a String takes the square of the marks that a client puts into its filters.
             .sorted { $0.filter.lexicographicallyPrecedes($1.filter) }
@@ -189,7 +190,8 @@ extension Shard {
             heartbeatSeconds: connection.flatMap {
                 $0.pingSilence == 0 ? nil : Int($0.pingSilence)
             },
-            report: report(of: clientID), device: device(of: clientID).map { DeviceModel($0) })
+            report: report(of: clientID),
+            devices: devices.isEmpty ? nil : devices.map { DeviceModel($0) })
     }
 
     func summary(_ index: UInt32, _ address: (Handle) -> String) -> ClientSummary {

@@ -1,9 +1,12 @@
+import BrokerAPI
 import BrokerCore
 import Store
 
 /// A phone that can be woken, registered under a client identifier.
 struct StoredDevice: Hashable, Sendable {
     var clientID: [UInt8]
+    /// Tells it from others of the client; usually empty.
+    var name: [UInt8] = []
     /// The user whose sessions it is woken for; `nil` for any.
     var userName: [UInt8]?
     var token: [UInt8]
@@ -60,13 +63,14 @@ struct StoredDevice: Hashable, Sendable {
 }
 
 /// Devices have the client identifier as key, and so has how far a device was woken, in a table of
-/// its own.
+/// its own. The name of a device that has one follows after a NUL, which no client identifier holds
+/// [MQTT-1.5.3-2].
 extension WriteBatch {
     /// A new device has woken nobody, whatever ``StoredDevice/woken`` is.
     mutating func device(_ device: StoredDevice) {
         let owner = FactOwner(device.clientID)
         fact(.device, of: owner) {
-            $0.putRest(device.clientID)
+            $0.putRest(Self.key(of: device.clientID, device.name))
         } value: {
             $0.put(device.userName != nil)
             $0.putText(device.userName ?? [])
@@ -77,20 +81,24 @@ extension WriteBatch {
             $0.put(device.registeredMs)
             $0.put(device.isSetAside)
         }
-        factRemoved(.woken, of: owner) { $0.putRest(device.clientID) }
+        factRemoved(.woken, of: owner) { $0.putRest(Self.key(of: device.clientID, device.name)) }
     }
 
-    mutating func deviceRemoved(of clientID: UnsafeRawBufferPointer) {
+    mutating func deviceRemoved(of clientID: [UInt8], named name: [UInt8]) {
         let owner = FactOwner(clientID)
-        factRemoved(.device, of: owner) { $0.putRest(clientID) }
-        factRemoved(.woken, of: owner) { $0.putRest(clientID) }
+        factRemoved(.device, of: owner) { $0.putRest(Self.key(of: clientID, name)) }
+        factRemoved(.woken, of: owner) { $0.putRest(Self.key(of: clientID, name)) }
+    }
+
+    private static func key(of clientID: [UInt8], _ name: [UInt8]) -> [UInt8] {
+        name.isEmpty ? clientID : clientID + [0] + name
     }
 
     mutating func woken(
-        _ clientID: UnsafeRawBufferPointer, _ woken: StoredDevice.Woken
+        of clientID: [UInt8], named name: [UInt8], _ woken: StoredDevice.Woken
     ) {
         fact(.woken, of: FactOwner(clientID)) {
-            $0.putRest(clientID)
+            $0.putRest(Self.key(of: clientID, name))
         } value: {
             $0.put(woken.session)
             $0.put(woken.position)
@@ -106,21 +114,33 @@ extension StoredDevice {
         var value = FactReader(fact.value)
         let hasUserName = try value.flag()
         let userName = try value.name()
+        let (clientID, name) = try StoredDevice.parts(ofKey: [UInt8](fact.key))
         self.init(
-            clientID: [UInt8](fact.key), userName: hasUserName ? userName : nil,
+            clientID: clientID, userName: hasUserName ? userName : nil,
             token: try value.name(), bundle: try value.name(), kind: try value.byte(),
             environment: try value.byte(), registeredMs: try value.time(),
             isSetAside: try value.flag())
+        self.name = name
         try value.finish()
-        guard clientID.count <= Int(UInt16.max) else { throw DamagedFact() }
+    }
+
+    fileprivate static func parts(
+        ofKey key: [UInt8]
+    ) throws(DamagedFact) -> (clientID: [UInt8], name: [UInt8]) {
+        let end = key.firstIndex(of: 0) ?? key.count
+        let name = Array(key[min(end + 1, key.count)...])
+        guard end <= Int(UInt16.max), Device.isName(name), end == key.count || !name.isEmpty else {
+            throw DamagedFact()
+        }
+        return (Array(key[..<end]), name)
     }
 }
 
 extension StoredDevice.Woken {
-    /// The client identifier, and how far its device was woken.
+    /// The client identifier, the name of its device, and how far that was woken.
     static func read(
         _ fact: StoredFact
-    ) throws(DamagedFact) -> (client: [UInt8], woken: StoredDevice.Woken) {
+    ) throws(DamagedFact) -> (client: [UInt8], name: [UInt8], woken: StoredDevice.Woken) {
         var value = FactReader(fact.value)
         var woken = StoredDevice.Woken(
             session: try value.number(), position: try value.number())
@@ -131,7 +151,8 @@ extension StoredDevice.Woken {
         }
         if !value.isAtEnd { woken.showsBadge = try value.flag() }
         try value.finish()
-        return ([UInt8](fact.key), woken)
+        let (client, name) = try StoredDevice.parts(ofKey: [UInt8](fact.key))
+        return (client, name, woken)
     }
 }
 
@@ -150,8 +171,8 @@ extension StoredTable {
     static let woken = StoredTable(
         .woken,
         restore: { (shard: inout Shard, fact) throws(DamagedFact) in
-            let (client, woken) = try StoredDevice.Woken.read(fact)
-            if let device = client.withUnsafeBytes({ shard.features.devices.find($0) }) {
+            let (client, name, woken) = try StoredDevice.Woken.read(fact)
+            if let device = shard.features.devices.find(client, named: name) {
                 shard.features.devices[device].woken = woken
             }
         })

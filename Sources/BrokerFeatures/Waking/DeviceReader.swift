@@ -15,6 +15,10 @@ enum DeviceReader {
         var bundle = UnsafeRawBufferPointer(start: nil, count: 0)
         var environment = Device.Environment.production
         var kind = Device.Kind.apns
+        var name = UnsafeRawBufferPointer(start: nil, count: 0)
+
+        /// True when it names the device that is to be forgotten, and nothing else.
+        var isGoodbye: Bool { token.isEmpty && bundle.isEmpty && !name.isEmpty }
     }
 
     /// True for the topic by which a client registers its device.
@@ -44,11 +48,14 @@ enum DeviceReader {
                     let kind = Device.Kind(rawValue: number)
                 else { return nil }
                 registration.kind = kind
-            case (1...4, _): return nil
+            case (5, .bytes(let name)): registration.name = name
+            case (1...5, _): return nil
             default: continue
             }
         }
-        guard !fields.isMalformed, Device.isToken(registration.token, for: registration.kind),
+        guard !fields.isMalformed, Device.isName(registration.name) else { return nil }
+        guard !registration.isGoodbye else { return registration }
+        guard Device.isToken(registration.token, for: registration.kind),
             Device.isBundle(registration.bundle, for: registration.kind)
         else { return nil }
         return registration

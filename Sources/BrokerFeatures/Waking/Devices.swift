@@ -3,7 +3,8 @@ import BrokerCore
 import Store
 import Structures
 
-/// Phones that can be woken, one of each client identifier, with or without a session.
+/// Phones that can be woken, at most ``Device/mostOfClient`` of each client identifier, with or without
+/// a session.
 ///
 /// A token belongs to one client: registering it for another takes it from the first.
 struct Devices: ~Copyable {
@@ -15,6 +16,10 @@ struct Devices: ~Copyable {
         let registeredMs: Int64
         /// Index of the app's name.
         let bundle: UInt32
+        /// Index of the device's own name, which is usually empty.
+        let name: UInt32
+        /// The next device of the client; ``noIndex`` at the last.
+        var sibling: UInt32 = noIndex
         /// Tells the record from an earlier one at the same place; 0 while the place is free.
         let generation: UInt32
         let kind: Device.Kind
@@ -41,7 +46,7 @@ struct Devices: ~Copyable {
 
     /// Bytes that a device counts besides its texts, with a wake that it may be owed and with the
     /// place of its user in ``userBytes``.
-    static var recordBytes: Int { 324 }
+    static var recordBytes: Int { 332 }
     /// The most different words of push services that are kept.
     private static var mostReasons: Int { 64 }
 
@@ -72,10 +77,40 @@ struct Devices: ~Copyable {
 
     // MARK: Finding
 
-    /// The place of a client's device.
-    func find(_ identifier: UnsafeRawBufferPointer) -> UInt32? {
+    /// The place of a client's first device, after which its others come
+    /// (``Record/sibling``).
+    func first(of identifier: UnsafeRawBufferPointer) -> UInt32? {
         guard records.count > 0 else { return nil }
         return byIdentifier.find(hash(identifier)) { records[$0].identifier.equals(identifier) }
+    }
+
+    /// The place of a client's device of a name.
+    func find(_ identifier: [UInt8], named name: [UInt8]) -> UInt32? {
+        var next = identifier.withUnsafeBytes { first(of: $0) }
+        while let device = next {
+            let isNamed = name.withUnsafeBytes {
+                bundles[records[device].name].text.equals($0)
+            }
+            if isNamed { return device }
+            next = sibling(of: device)
+        }
+        return nil
+    }
+
+    /// The client's next device.
+    func sibling(of place: UInt32) -> UInt32? {
+        let next = records[place].sibling
+        return next == noIndex ? nil : next
+    }
+
+    /// True when a client has as many devices as it may.
+    func hasMost(of identifier: [UInt8]) -> Bool {
+        var (count, next) = (0, identifier.withUnsafeBytes { first(of: $0) })
+        while let device = next {
+            count += 1
+            next = sibling(of: device)
+        }
+        return count >= Device.mostOfClient
     }
 
     /// The place of the device with a token of this kind.
@@ -147,7 +182,7 @@ struct Devices: ~Copyable {
             total: bytes - freed, limit: limit)
     }
 
-    /// Adds the device of a client that has none here; `nil` when one of its numbers is unknown.
+    /// Adds a device of a client that has none of its name; `nil` when one of its numbers is unknown.
     mutating func add(_ device: StoredDevice, pool: BytePool) -> UInt32? {
         guard let kind = Device.Kind(rawValue: device.kind),
             let environment = Device.Environment(rawValue: device.environment)
@@ -157,11 +192,17 @@ struct Devices: ~Copyable {
             Record(
                 identifier: compact(device.clientID, pool),
                 user: compact(device.userName ?? [], pool), token: compact(device.token, pool),
-                registeredMs: device.registeredMs, bundle: use(bundle: device.bundle, pool),
+                registeredMs: device.registeredMs, bundle: use(device.bundle, pool),
+                name: use(device.name, pool),
                 generation: generation, kind: kind, environment: environment,
                 hasUser: device.userName != nil, isSetAside: device.isSetAside,
                 woken: device.woken))
-        byIdentifier.insert(device.clientID.withUnsafeBytes { hash($0) }, place)
+        if let first = device.clientID.withUnsafeBytes({ first(of: $0) }) {
+            records[place].sibling = records[first].sibling
+            records[first].sibling = place
+        } else {
+            byIdentifier.insert(device.clientID.withUnsafeBytes { hash($0) }, place)
+        }
         byToken.insert(device.token.withUnsafeBytes { hash($0) }, place)
         bytes += Self.bytes(of: device)
         userBytes.add(key(ofUser: device.userName), Self.units(of: device))
@@ -173,28 +214,45 @@ struct Devices: ~Copyable {
         let record = records[place]
         let former = stored(place)
         userBytes.remove(key(ofUser: former.userName), Self.units(of: former))
-        byIdentifier.remove(record.identifier.withBytes { hash($0) }, place)
+        unlink(place)
         byToken.remove(record.token.withBytes { hash($0) }, place)
         bytes -=
             Self.recordBytes + record.identifier.count + record.user.count + record.token.count
         record.identifier.destroy(in: pool)
         record.user.destroy(in: pool)
         record.token.destroy(in: pool)
-        release(bundle: record.bundle, pool)
+        release(record.bundle, pool)
+        release(record.name, pool)
         records[place] = Record(
             identifier: CompactBytes(), user: CompactBytes(), token: CompactBytes(),
-            registeredMs: 0, bundle: noIndex, generation: 0, kind: .apns,
+            registeredMs: 0, bundle: noIndex, name: noIndex, generation: 0, kind: .apns,
             environment: .production, hasUser: false, isSetAside: false,
             woken: StoredDevice.Woken())
         records.remove(place)
+    }
+
+    /// Takes a device out of the list of its client's.
+    private mutating func unlink(_ place: UInt32) {
+        let identifier = records[place].identifier
+        guard let first = identifier.withBytes({ self.first(of: $0) }) else { return }
+        guard first == place else {
+            var before = first
+            while let next = sibling(of: before), next != place { before = next }
+            records[before].sibling = records[place].sibling
+            return
+        }
+        let hashed = identifier.withBytes { hash($0) }
+        byIdentifier.remove(hashed, place)
+        if let next = sibling(of: place) { byIdentifier.insert(hashed, next) }
     }
 
     private func compact(_ bytes: [UInt8], _ pool: BytePool) -> CompactBytes {
         bytes.withUnsafeBytes { CompactBytes($0, pool: pool) }
     }
 
-    private mutating func use(bundle: [UInt8], _ pool: BytePool) -> UInt32 {
-        bundle.withUnsafeBytes { bytes in
+    /// Keeps a name of an app or a device, each text once.
+    private mutating func use(_ name: [UInt8], _ pool: BytePool) -> UInt32 {
+        name.withUnsafeBytes { bytes in
             let found = byBundle.find(hash(bytes)) { bundles[$0].text.equals(bytes) }
             if let found {
                 bundles[found].uses += 1
@@ -206,7 +264,7 @@ struct Devices: ~Copyable {
         }
     }
 
-    private mutating func release(bundle place: UInt32, _ pool: BytePool) {
+    private mutating func release(_ place: UInt32, _ pool: BytePool) {
         bundles[place].uses -= 1
         guard bundles[place].uses == 0 else { return }
         byBundle.remove(bundles[place].text.withBytes { hash($0) }, place)
@@ -233,17 +291,20 @@ struct Devices: ~Copyable {
     /// What the store keeps of a device.
     func stored(_ place: UInt32) -> StoredDevice {
         let record = records[place]
-        return StoredDevice(
+        var device = StoredDevice(
             clientID: record.identifier.array,
             userName: record.hasUser ? record.user.array : nil, token: record.token.array,
             bundle: bundles[record.bundle].text.array, kind: record.kind.rawValue,
             environment: record.environment.rawValue, registeredMs: record.registeredMs,
             isSetAside: record.isSetAside, woken: record.woken)
+        device.name = bundles[record.name].text.array
+        return device
     }
 
     func device(_ place: UInt32) -> Device {
         let record = records[place]
         return Device(
+            name: String(decoding: bundles[record.name].text.array, as: UTF8.self),
             kind: record.kind, token: record.token.array,
             bundle: String(decoding: bundles[record.bundle].text.array, as: UTF8.self),
             environment: record.environment,

@@ -36,11 +36,11 @@ extension Shard {
 
     /// A followed position of a session has ended: with the last one the badge goes.
     mutating func noteFetched(_ session: UInt32) {
-        guard let device = device(for: session), features.devices[device].woken.showsBadge else {
-            return
+        var next = firstDevice(for: session)
+        while let device = next {
+            next = nextDevice(after: device, for: session)
+            followBadge(of: device, session)
         }
-        sessions[session].follows = true
-        if isEmpty(session) { clearBadge(of: device) }
     }
 
     private func isEmpty(_ session: UInt32) -> Bool {

@@ -13,10 +13,11 @@ extension Shard {
 
     /// Releases a client's device and answers once that is stored.
     mutating func releaseDevice(
-        of clientID: String, _ release: DeviceRelease, reply: @escaping Reply<Bool?>
+        of clientID: String, named name: String = "", _ release: DeviceRelease,
+        reply: @escaping Reply<Bool?>
     ) {
-        guard let device = Array(clientID.utf8).withUnsafeBytes({ features.devices.find($0) })
-        else { return reply(.success(nil)) }
+        let found = features.devices.find(Array(clientID.utf8), named: Array(name.utf8))
+        guard let device = found else { return reply(.success(nil)) }
         guard !commits.isBacklogFull else { return reply(.failure(.storeRefuses)) }
         commit(self.release(device, release), reply)
     }
@@ -69,7 +70,7 @@ extension Shard {
 
 extension ReleaseDevice: ShardQuestion {
     func ask(_ shard: inout Shard, reply: @escaping Reply<Bool?>) {
-        shard.releaseDevice(of: clientID, release, reply: reply)
+        shard.releaseDevice(of: clientID, named: name, release, reply: reply)
     }
 }
 

@@ -9,13 +9,17 @@ import Structures
 extension Shard {
     // MARK: Over MQTT
 
-    /// Registers the device of a session's client, or forgets it if the payload is empty.
+    /// Registers a device of a session's client, or forgets one that is only named. An empty payload
+    /// forgets them all.
     mutating func takeRegistration(_ payload: UnsafeRawBufferPointer, from session: UInt32) {
         context.budget.spend(WorkBudget.registration)
         let client = sessions[session].clientID
-        let former = client.withBytes { features.devices.find($0) }
         guard payload.count > 0 else {
-            if let former, mayChange(former, to: nil, session) { forgetDevice(former) }
+            var next = client.withBytes { features.devices.first(of: $0) }
+            while let device = next {
+                next = features.devices.sibling(of: device)
+                if mayChange(device, to: nil, session) { forgetDevice(device) }
+            }
             return
         }
         guard let registration = DeviceReader.read(payload) else {
@@ -25,11 +29,18 @@ extension Shard {
                     clientID: client.array, .malformed(bytes: payload.count)))
             return
         }
-        let device = StoredDevice(
+        let name = [UInt8](registration.name)
+        let former = features.devices.find(client.array, named: name)
+        guard !registration.isGoodbye else {
+            if let former, mayChange(former, to: nil, session) { forgetDevice(former) }
+            return
+        }
+        var device = StoredDevice(
             clientID: client.array, userName: sessions[session].claimedUserName,
             token: [UInt8](registration.token), bundle: [UInt8](registration.bundle),
             kind: registration.kind.rawValue, environment: registration.environment.rawValue,
             registeredMs: context.wallClockMs, isSetAside: false)
+        device.name = name
         if let former, !mayChange(former, to: device.token, session) { return }
         guard !register(device) else { return }
         context.notices.appendBounded(.deviceRefused(clientID: client.array, .noRoom))
@@ -53,9 +64,20 @@ extension Shard {
 
     // MARK: Over HTTP
 
-    /// The device of a client; `nil` without one.
-    public func device(of clientID: String) -> DeviceDetail? {
-        Array(clientID.utf8).withUnsafeBytes { features.devices.find($0) }.map { detail(of: $0) }
+    /// The device of a client by its name; `nil` without one.
+    public func device(of clientID: String, named name: String = "") -> DeviceDetail? {
+        features.devices.find(Array(clientID.utf8), named: Array(name.utf8)).map { detail(of: $0) }
+    }
+
+    /// All devices of a client, that without a name first.
+    public func devices(of clientID: String) -> [DeviceDetail] {
+        var list: [DeviceDetail] = []
+        var next = Array(clientID.utf8).withUnsafeBytes { features.devices.first(of: $0) }
+        while let device = next {
+            list.append(detail(of: device))
+            next = features.devices.sibling(of: device)
+        }
+        return list.sorted { $0.device.name.utf8.lexicographicallyPrecedes($1.device.name.utf8) }
     }
 
     /// Registers a device and answers once that is stored: false when there is no room for it.
@@ -66,12 +88,13 @@ extension Shard {
             reply(.failure(.storeRefuses))
             return
         }
-        let stored = StoredDevice(
+        var stored = StoredDevice(
             clientID: Array(clientID.utf8),
             userName: device.userName.map { Array($0.utf8) },
             token: device.token, bundle: Array(device.bundle.utf8), kind: device.kind.rawValue,
             environment: device.environment.rawValue, registeredMs: context.wallClockMs,
             isSetAside: false)
+        stored.name = Array(device.name.utf8)
         guard register(stored) else {
             reply(.success(false))
             return
@@ -80,9 +103,11 @@ extension Shard {
     }
 
     /// Forgets a device and answers once that is stored: false without one.
-    public mutating func removeDevice(of clientID: String, reply: @escaping Reply<Bool>) {
-        guard let device = Array(clientID.utf8).withUnsafeBytes({ features.devices.find($0) })
-        else {
+    public mutating func removeDevice(
+        of clientID: String, named name: String = "", reply: @escaping Reply<Bool>
+    ) {
+        let found = features.devices.find(Array(clientID.utf8), named: Array(name.utf8))
+        guard let device = found else {
             reply(.success(false))
             return
         }
@@ -131,12 +156,14 @@ extension Shard {
 
     // MARK: Changes
 
-    /// Registers a device in place of the client's earlier one; false when there is no room for it.
+    /// Registers a device in place of the client's earlier one of its name; false when there is no room
+    /// for it, or its client has as many as it may.
     /// The caller ends the group of records.
     private mutating func register(_ device: StoredDevice) -> Bool {
-        let existing = device.clientID.withUnsafeBytes { features.devices.find($0) }
+        let existing = features.devices.find(device.clientID, named: device.name)
         let former = existing.map { features.devices.stored($0) }
         guard
+            existing != nil || !features.devices.hasMost(of: device.clientID),
             features.devices.hasRoom(
                 for: device, replacing: former, limit: context.limits.deviceBytes)
         else {
@@ -169,41 +196,66 @@ extension Shard {
         let client = features.devices[device].identifier
         guard let session = client.withBytes({ sessions.find($0) }) else { return }
         setDevice(of: session)
-        if sessions[session].isWatched { examineQueue(of: session, device) }
+        if self.session(for: device) == session { examineQueue(of: session, device) }
     }
 
     /// Notes whether a session's client has a device that is woken for it.
     mutating func setDevice(of session: UInt32) {
-        let device = sessions[session].clientID.withBytes { features.devices.find($0) }
-        sessions[session].isWatched =
-            device.map { features.devices.serves($0, userName: sessions[session].ownerName) }
-            ?? false
-        if let device, sessions[session].isWatched { followBadge(of: device, session) }
+        sessions[session].isWatched = true
+        sessions[session].isWatched = firstDevice(for: session) != nil
+        var next = firstDevice(for: session)
+        while let device = next {
+            next = nextDevice(after: device, for: session)
+            followBadge(of: device, session)
+        }
     }
 
-    /// The device that is woken for a session; `nil` without one.
-    func device(for session: UInt32) -> UInt32? {
+    /// The first device that is woken for a session; `nil` without one. Each has a wake of its own.
+    func firstDevice(for session: UInt32) -> UInt32? {
         guard sessions[session].isWatched else { return nil }
-        return sessions[session].clientID.withBytes { features.devices.find($0) }
+        let first = sessions[session].clientID.withBytes { features.devices.first(of: $0) }
+        return first.flatMap { serving($0, session) }
+    }
+
+    /// The next such device after one.
+    func nextDevice(after device: UInt32, for session: UInt32) -> UInt32? {
+        features.devices.sibling(of: device).flatMap { serving($0, session) }
+    }
+
+    /// This device of a client, or the next that is woken for the session.
+    private func serving(_ device: UInt32, _ session: UInt32) -> UInt32? {
+        var next: UInt32? = device
+        while let device = next {
+            if features.devices.serves(device, userName: sessions[session].ownerName) {
+                return device
+            }
+            next = features.devices.sibling(of: device)
+        }
+        return nil
     }
 
     /// The session for which a device is woken; `nil` without one.
     func session(for device: UInt32) -> UInt32? {
-        features.devices[device].identifier.withBytes { sessions.find($0) }
-            .flatMap { sessions[$0].isWatched ? $0 : nil }
+        guard let session = features.devices[device].identifier.withBytes({ sessions.find($0) }),
+            sessions[session].isWatched,
+            features.devices.serves(device, userName: sessions[session].ownerName)
+        else { return nil }
+        return session
     }
 
     /// Removes a device, also from the store. The caller ends the group of records.
     mutating func forgetDevice(_ device: UInt32) {
-        features.devices[device].identifier.withBytes { commits.records.deviceRemoved(of: $0) }
+        let stored = features.devices.stored(device)
+        commits.records.deviceRemoved(of: stored.clientID, named: stored.name)
         removeDevice(device)
     }
 
     private mutating func removeDevice(_ device: UInt32) {
         features.devices[device].woken.showsBadge = false
         endWake(of: device)
-        if let session = session(for: device) { sessions[session].isWatched = false }
+        let session = session(for: device)
         features.devices.remove(device, pool: pool)
+        if let session { setDevice(of: session) }
     }
 
     /// Restores a device, after the sessions; false for one that makes no sense, which only damage
@@ -219,7 +271,7 @@ extension Shard {
 
 extension ShowDevice: ShardQuestion {
     func ask(_ shard: inout Shard, reply: @escaping Reply<DeviceDetail?>) {
-        reply(.success(shard.device(of: clientID)))
+        reply(.success(shard.device(of: clientID, named: name)))
     }
 }
 
@@ -231,18 +283,23 @@ extension SetDevice: ShardQuestion {
 
 extension RemoveDevice: ShardQuestion {
     func ask(_ shard: inout Shard, reply: @escaping Reply<Bool>) {
-        shard.removeDevice(of: clientID, reply: reply)
+        shard.removeDevice(of: clientID, named: name, reply: reply)
     }
 }
 
 extension ListDevices: ShardQuestion {
     func ask(_ shard: inout Shard, reply: @escaping Reply<DevicePage>) {
-        reply(.success(shard.deviceList(from: from, limit: limit)))
+        guard let clientID else {
+            return reply(.success(shard.deviceList(from: from, limit: limit)))
+        }
+        var page = DevicePage()
+        page.devices = shard.devices(of: clientID)
+        reply(.success(page))
     }
 }
 
 extension TryWake: ShardQuestion {
     func ask(_ shard: inout Shard, reply: @escaping Reply<WakeTrial?>) {
-        shard.tryWake(of: clientID, reply: reply)
+        shard.tryWake(of: clientID, named: name, reply: reply)
     }
 }

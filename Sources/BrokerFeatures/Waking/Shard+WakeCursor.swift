@@ -49,6 +49,7 @@ extension Shard {
 
     /// Records how far a device has been woken; the records leave with the turn's.
     mutating func record(_ woken: StoredDevice.Woken, of device: UInt32) {
-        features.devices[device].identifier.withBytes { commits.records.woken($0, woken) }
+        let stored = features.devices.stored(device)
+        commits.records.woken(of: stored.clientID, named: stored.name, woken)
     }
 }

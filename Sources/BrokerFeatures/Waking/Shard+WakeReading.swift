@@ -10,9 +10,15 @@ extension Shard {
     /// Notes that a message has expired which a wake may count or name: it is made anew of what waits
     /// when it is due.
     mutating func noteExpired(_ session: UInt32, _ position: UInt64) {
-        guard let device = device(for: session), features.devices[device].owed != noIndex else {
-            return
+        var next = firstDevice(for: session)
+        while let device = next {
+            next = nextDevice(after: device, for: session)
+            noteExpired(device, session, position)
         }
+    }
+
+    private mutating func noteExpired(_ device: UInt32, _ session: UInt32, _ position: UInt64) {
+        guard features.devices[device].owed != noIndex else { return }
         let wake = features.devices[device].owed
         guard features.wakes[wake].state != .reading, features.wakes[wake].purpose == .messages,
             position < features.wakes[wake].target, position >= cursor(of: device, session)

@@ -9,9 +9,11 @@ extension Shard {
 
     /// Sends a notification to a client's device now, whatever waits for it, and tells its end:
     /// `nil` without a device.
-    public mutating func tryWake(of clientID: String, reply: @escaping Reply<WakeTrial?>) {
-        guard let device = Array(clientID.utf8).withUnsafeBytes({ features.devices.find($0) })
-        else {
+    public mutating func tryWake(
+        of clientID: String, named name: String = "", reply: @escaping Reply<WakeTrial?>
+    ) {
+        let found = features.devices.find(Array(clientID.utf8), named: Array(name.utf8))
+        guard let device = found else {
             reply(.success(nil))
             return
         }

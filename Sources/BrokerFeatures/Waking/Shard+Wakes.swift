@@ -19,7 +19,7 @@ extension Shard {
 
     // MARK: Messages
 
-    /// Notes a queued message, which may wake the session's device.
+    /// Notes a queued message, which may wake the session's devices.
     mutating func askForWake(
         _ delivery: inout RoutedMessage, _ session: UInt32, _ position: UInt64
     ) {
@@ -29,9 +29,20 @@ extension Shard {
             WakeChoice(memo: delivery.memo)
             ?? features.wakeRules.choice(for: message.topic, message.wakeRequest)
         delivery.memo = choice.memo
-        guard let kind = choice.kind, let device = device(for: session),
-            !features.devices[device].isSetAside
-        else { return }
+        guard let kind = choice.kind else { return }
+        var next = firstDevice(for: session)
+        while let device = next {
+            next = nextDevice(after: device, for: session)
+            guard !features.devices[device].isSetAside else { continue }
+            askForWake(delivery, session, position, device, choice, kind)
+        }
+    }
+
+    private mutating func askForWake(
+        _ delivery: RoutedMessage, _ session: UInt32, _ position: UInt64, _ device: UInt32,
+        _ choice: WakeChoice, _ kind: WakeKind
+    ) {
+        let message = delivery.message
         context.budget.spend(WorkBudget.wake)
         features.wakeCounters.asked += 1
         let isNew = features.devices[device].owed == noIndex || stopClearing(device)
@@ -147,10 +158,16 @@ extension Shard {
     }
 
     /// The client is connected: what it is owed reaches it now.
-    mutating func cancelWake(of session: UInt32) {
-        guard let device = device(for: session), features.devices[device].owed != noIndex else {
-            return
+    mutating func cancelWakes(of session: UInt32) {
+        var next = firstDevice(for: session)
+        while let device = next {
+            next = nextDevice(after: device, for: session)
+            cancelWake(of: device)
         }
+    }
+
+    private mutating func cancelWake(of device: UInt32) {
+        guard features.devices[device].owed != noIndex else { return }
         let wake = features.devices[device].owed
         guard features.wakes[wake].purpose == .messages else { return }
         if features.wakes[wake].state == .sent { return withdraw(wake) }
@@ -180,10 +197,16 @@ extension Shard {
     }
 
     /// The client is offline: what it has not acknowledged wakes it.
-    mutating func resumeWake(of session: UInt32) {
-        guard let device = device(for: session), features.devices[device].owed != noIndex else {
-            return
+    mutating func resumeWakes(of session: UInt32) {
+        var next = firstDevice(for: session)
+        while let device = next {
+            next = nextDevice(after: device, for: session)
+            resumeWake(of: device, session)
         }
+    }
+
+    private mutating func resumeWake(of device: UInt32, _ session: UInt32) {
+        guard features.devices[device].owed != noIndex else { return }
         let wake = features.devices[device].owed
         guard features.wakes[wake].state != .sent, features.wakes[wake].purpose == .messages else {
             return

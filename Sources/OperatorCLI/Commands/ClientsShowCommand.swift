@@ -73,8 +73,9 @@ struct ClientsShowCommand: OperatorCommand {
         list.add("QoS 2 not released", "\(detail.inboundQoS2)")
         list.add("awaiting our acknowledgement", "\(detail.unacknowledgedPublishes)")
         list.add("reading paused", Wording.yesNo(detail.readingPaused))
-        if let device = detail.device {
-            list.add("device", "\(device.kind) \(device.token)")
+        for device in detail.devices ?? [] {
+            let name = device.name.map { " \($0)" } ?? ""
+            list.add("device\(name)", "\(device.kind) \(device.token)")
             list.add("its wake", Wording.wake(device.wake))
             list.add("last wake", DevicesListCommand.last(of: device))
         }

@@ -6,11 +6,12 @@ struct DevicesForgetCommand: OperatorCommand {
         commandName: "forget", abstract: "Forget the device of a client: it is woken no more.")
 
     @OptionGroup var target: ClientArgument
+    @OptionGroup var device: DeviceNameOption
     @OptionGroup var connection: ConnectionOptions
 
     func run(in context: CommandContext) async throws(CommandFailure) {
         try await connection.withClient(in: context) { client throws(CommandFailure) in
-            try await client.forgetDevice(of: target.clientID)
+            try await client.forgetDevice(of: target.clientID, named: device.name)
             try context.console.print("\(VisibleText.escaped(target.clientID)): forgotten\n")
         }
     }

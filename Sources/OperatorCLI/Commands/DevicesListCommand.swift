@@ -6,13 +6,20 @@ struct DevicesListCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List devices, their wakes and the last answers.")
 
+    @Option(help: ArgumentHelp("Those of this client only.", valueName: "client"))
+    var client: String?
+
     @OptionGroup var most: ListLimitOption
     @OptionGroup var connection: ConnectionOptions
     @OptionGroup var output: OutputOptions
 
+    func validate() throws {
+        if let client { try ClientArgument.check(client) }
+    }
+
     func run(in context: CommandContext) async throws(CommandFailure) {
         try await connection.withClient(in: context) { client throws(CommandFailure) in
-            let page = try await client.devices(limit: most.limit)
+            let page = try await client.devices(of: self.client, limit: most.limit)
             guard !output.json else {
                 try context.console.print(JSONOutput.line(page))
                 return
@@ -38,7 +45,8 @@ struct DevicesListCommand: OperatorCommand {
             let kind =
                 device.environment.hasBytes(of: "sandbox") ? "\(device.kind) sandbox" : device.kind
             table.append([
-                device.clientID, kind, device.token,
+                device.name.map { "\(device.clientID) \($0)" } ?? device.clientID, kind,
+                device.token,
                 Wording.wake(device.wake), "\(device.waiting)",
                 last(of: device),
                 device.lastAnsweredAtMs.map { Wording.age(of: $0, now: now) + " ago" }

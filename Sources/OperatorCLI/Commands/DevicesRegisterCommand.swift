@@ -4,9 +4,10 @@ import BrokerAPI
 struct DevicesRegisterCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
         commandName: "register",
-        abstract: "Register the device of a client, in place of an earlier one.")
+        abstract: "Register a device of a client, in place of an earlier one of its name.")
 
     @OptionGroup var target: ClientArgument
+    @OptionGroup var device: DeviceNameOption
 
     @Option(
         help: ArgumentHelp(
@@ -38,7 +39,8 @@ struct DevicesRegisterCommand: OperatorCommand {
 
     func run(in context: CommandContext) async throws(CommandFailure) {
         let order = DeviceOrder(
-            kind: webhook ? Device.Kind.webhook.name : Device.Kind.apns.name, token: token,
+            name: device.name, kind: webhook ? Device.Kind.webhook.name : Device.Kind.apns.name,
+            token: token,
             bundle: bundle, environment: sandbox ? Device.Environment.sandbox.name : nil,
             userName: user)
         try await connection.withClient(in: context) { client throws(CommandFailure) in

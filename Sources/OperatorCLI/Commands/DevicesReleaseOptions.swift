@@ -7,6 +7,8 @@ struct DevicesReleaseOptions: ParsableArguments {
     @Argument(help: ArgumentHelp("The client identifier.", valueName: "client"))
     var clientID: String?
 
+    @OptionGroup var device: DeviceNameOption
+
     @Flag(help: "All devices, rather than that of one client.")
     var all = false
 
@@ -25,6 +27,7 @@ struct DevicesReleaseOptions: ParsableArguments {
     func validate() throws {
         guard let clientID else {
             guard all else { throw ValidationError("Name a client, or give --all.") }
+            if device.name != nil { throw ValidationError("--name is for one client's device.") }
             if sandbox, production {
                 throw ValidationError("--sandbox and --production leave none; give neither.")
             }
@@ -47,7 +50,8 @@ struct DevicesReleaseOptions: ParsableArguments {
             client throws(CommandFailure) in
             let answer: Answer<ReleasedDevices>
             if let clientID {
-                answer = try await client.release(release, of: clientID)
+                answer = try await client.release(
+                    release, of: clientID, named: device.name)
             } else {
                 answer = try await client.releaseAll(
                     release, bundle: bundle,

@@ -7,12 +7,13 @@ struct DevicesShowCommand: OperatorCommand {
         commandName: "show", abstract: "Show the device of a client.")
 
     @OptionGroup var target: ClientArgument
+    @OptionGroup var device: DeviceNameOption
     @OptionGroup var connection: ConnectionOptions
     @OptionGroup var output: OutputOptions
 
     func run(in context: CommandContext) async throws(CommandFailure) {
         try await connection.withClient(in: context) { client throws(CommandFailure) in
-            let answer = try await client.device(of: target.clientID)
+            let answer = try await client.device(of: target.clientID, named: device.name)
             try context.console.print(
                 output.json
                     ? JSONOutput.line(answer.json)
@@ -23,6 +24,7 @@ struct DevicesShowCommand: OperatorCommand {
     static func rendered(_ device: DeviceModel, now: Int64) -> String {
         var list = FieldList()
         list.add("client", device.clientID)
+        if let name = device.name { list.add("name", name) }
         list.add("kind", device.kind)
         list.add("token", device.token)
         if !device.bundle.isEmpty { list.add("app", device.bundle) }

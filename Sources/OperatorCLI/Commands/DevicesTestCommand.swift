@@ -9,12 +9,13 @@ struct DevicesTestCommand: OperatorCommand {
         discussion: "Exits with 0 when the push service has taken it, and with 1 otherwise.")
 
     @OptionGroup var target: ClientArgument
+    @OptionGroup var device: DeviceNameOption
     @OptionGroup var connection: ConnectionOptions
     @OptionGroup var output: OutputOptions
 
     func run(in context: CommandContext) async throws(CommandFailure) {
         try await connection.withClient(in: context) { client throws(CommandFailure) in
-            let answer = try await client.tryWake(of: target.clientID)
+            let answer = try await client.tryWake(of: target.clientID, named: device.name)
             let trial = answer.model
             try context.console.print(
                 output.json ? JSONOutput.line(answer.json) : Self.rendered(trial))

@@ -6,16 +6,27 @@ extension AdminClient {
         try await get(["v1", "wakes"])
     }
 
-    /// Devices, at most so many.
-    func devices(limit: Int) async throws(CommandFailure) -> DeviceList {
+    /// Devices, at most so many; those of a client are few.
+    func devices(of clientID: String?, limit: Int) async throws(CommandFailure) -> DeviceList {
+        if let clientID {
+            let answer: Answer<DeviceList> = try await get(
+                ["v1", "devices"], query: [("client_id", clientID)])
+            return answer.model
+        }
         let (devices, next) = try await gather(["v1", "devices"], limit: limit) {
             (page: DeviceList) in (page.devices, page.next)
         }
         return DeviceList(devices: devices, next: next)
     }
 
-    func device(of clientID: String) async throws(CommandFailure) -> Answer<DeviceModel> {
-        try await get(["v1", "clients", clientID, "device"])
+    func device(
+        of clientID: String, named name: String?
+    ) async throws(CommandFailure) -> Answer<DeviceModel> {
+        try await get(["v1", "clients", clientID, "device"], query: Self.query(name))
+    }
+
+    private static func query(_ name: String?) -> [(name: String, value: String)] {
+        name.map { [("name", $0)] } ?? []
     }
 
     func register(
@@ -24,15 +35,16 @@ extension AdminClient {
         try await send(.put, ["v1", "clients", clientID, "device"], json: device)
     }
 
-    func forgetDevice(of clientID: String) async throws(CommandFailure) {
-        try await remove(["v1", "clients", clientID, "device"])
+    func forgetDevice(of clientID: String, named name: String?) async throws(CommandFailure) {
+        try await remove(["v1", "clients", clientID, "device"], query: Self.query(name))
     }
 
     /// Sends to a device again; how many needed that, 0 or 1.
     func release(
-        _ release: DeviceRelease, of clientID: String
+        _ release: DeviceRelease, of clientID: String, named name: String?
     ) async throws(CommandFailure) -> Answer<ReleasedDevices> {
-        try await post(["v1", "clients", clientID, "device", release.rawValue])
+        try await post(
+            ["v1", "clients", clientID, "device", release.rawValue], query: Self.query(name))
     }
 
     /// Sends to all devices again, or to those of an app and an environment.
@@ -46,13 +58,16 @@ extension AdminClient {
     }
 
     /// Sends a notification now and tells its end.
-    func tryWake(of clientID: String) async throws(CommandFailure) -> Answer<WakeTrial> {
-        try await post(["v1", "clients", clientID, "device", "test"])
+    func tryWake(
+        of clientID: String, named name: String?
+    ) async throws(CommandFailure) -> Answer<WakeTrial> {
+        try await post(["v1", "clients", clientID, "device", "test"], query: Self.query(name))
     }
 }
 
 /// Body of `PUT /v1/clients/{id}/device`.
 struct DeviceOrder: Encodable, Sendable {
+    var name: String?
     var kind: String
     var token: String
     var bundle: String?
@@ -60,7 +75,7 @@ struct DeviceOrder: Encodable, Sendable {
     var userName: String?
 
     enum CodingKeys: String, CodingKey {
-        case kind, token, bundle, environment
+        case name, kind, token, bundle, environment
         case userName = "user_name"
     }
 }

@@ -62,6 +62,7 @@ ANSWERS: dict[str, tuple[int, str]] = {
     "f005": (403, "MissingProviderToken"),
     "f006": (403, "UnrelatedKeyIdInToken"),
     "f007": (403, "BadEnvironmentKeyIdInToken"),
+    "f008": (403, "BadEnvironmentKeyInToken"),
     "de00": (404, "BadPath"),
     "de01": (405, "MethodNotAllowed"),
     "de02": (413, "PayloadTooLarge"),
