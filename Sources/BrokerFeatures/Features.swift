@@ -25,6 +25,8 @@ final class Features: Followers {
     var wakeRules: WakeRules
     var wakeDemands = WakeDemands()
     var wakeCounters = WakeCounters()
+    /// Devices whose badge has to be looked at, each once.
+    var notedBadges: [Handle] = []
     /// Operators who wait for the end of a notification, by the place of its device.
     var trials: [UInt32: Reply<WakeTrial?>] = [:]
 
@@ -64,6 +66,7 @@ final class Features: Followers {
     ) {
         if message.isPassedOn {
             shard.endMoved(message.follower, session, end)
+            followAnew(&shard, session)
         } else {
             shard.addEnded(message, session, end)
         }
@@ -74,6 +77,11 @@ final class Features: Followers {
     ) {
         shard.endReceiver(session, position, end)
         shard.endCollapsible(session, position)
+        followAnew(&shard, session)
+    }
+
+    /// Has a session followed after an end only for what is left.
+    private func followAnew(_ shard: inout Shard, _ session: UInt32) {
         let number = shard.sessions[session].number
         let isFollowed = !receipts.freesSession(number) || collapse.holds(number)
         shard.sessions[session].follows = isFollowed
@@ -173,6 +181,7 @@ final class Features: Followers {
     }
 
     func run(_ shard: inout Shard) {
+        shard.clearNotedBadges()
         shard.fireWakeTimers()
         shard.dropPublishKeys()
         shard.endAndDropReceipts()
@@ -193,7 +202,7 @@ final class Features: Followers {
         let hasWork =
             requests.hasWork || publishKeys.hasWork(limit: shard.context.limits.idempotencyKeys)
             || receipts.hasWork(limit: shard.context.limits.receipts) || collapse.hasOrphans
-            || wakes.hasMore
+            || wakes.hasMore || !notedBadges.isEmpty
         guard !hasWork else { return shard.context.now }
         return MonotonicTime.earliest(
             MonotonicTime.earliest(receipts.deadline, shard.scheduledDue),

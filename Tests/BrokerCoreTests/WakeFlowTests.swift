@@ -64,16 +64,17 @@ struct WakeFlowTests {
 
     /// A connected phone that has registered its device and subscribes to everything.
     private func connectPhone(
-        _ identifier: String = "phone", token: [UInt8] = [1, 2, 3], in link: ShardLink
+        _ identifier: String = "phone", user: String? = nil, token: [UInt8] = [1, 2, 3],
+        bundle: String = "com.example.app", in link: ShardLink
     ) throws -> Handle {
-        let phone = try link.connect(identifier, cleanSession: false)
+        let phone = try link.connect(identifier, user: user, cleanSession: false)
         try link.send(phone, .subscribe("#", .atLeastOnce))
         try link.send(
             phone,
             .publish(
                 PacketContent.Publish(
                     .atLeastOnce(7, isDuplicate: false), topic: "$hermes/device",
-                    payload: Self.registration(token: token), retain: false)))
+                    payload: Self.registration(token: token, bundle: bundle), retain: false)))
         link.commitAll()
         _ = try link.take(phone)
         return phone
@@ -336,6 +337,8 @@ struct WakeFlowTests {
         for number: UInt8 in 0..<3 {
             try disconnect(try connectPhone("p\(number)", token: [number], in: link), from: link)
         }
+        try disconnect(
+            try connectPhone("p3", token: [3], bundle: "com.example.other", in: link), from: link)
         publish("orders/1", to: link)
         sender.answer(link, .badDevice, reason: "BadDeviceToken")
         sender.ask(link)
@@ -369,6 +372,31 @@ struct WakeFlowTests {
         link.turn()
         link.commitAll()
         #expect(one.last == false)
+    }
+
+    @Test("a device that goes on while an operator tries it is sent that once, then what waits")
+    func resumedBesideTrial() throws {
+        let link = makeLink()
+        try disconnect(try connectPhone(in: link), from: link)
+        publish("orders/1", to: link)
+        sender.answer(link, .badDevice, reason: "BadDeviceToken")
+        sender.ask(link)
+        let trial = Answers<WakeTrial?>()
+        link.shard.tryWake(of: "phone", reply: trial.reply)
+        link.turn()
+        #expect(sender.wakes.count == 1)
+        sender.ask(link)
+        link.shard.releaseDevice(of: "phone", .resume) { _ in }
+        link.turn()
+        link.commitAll()
+        link.turn()
+        #expect(sender.wakes.count == 1)
+        sender.answer(link, .accepted)
+        #expect(trial.last??.outcome == "accepted")
+        link.advance(milliseconds: 31_000)
+        link.commitAll()
+        link.turn()
+        #expect(topics == ["orders/1"])
     }
 
     @Test("an operator has a wake tried that pauses, and none that is merged")
@@ -602,10 +630,12 @@ struct WakeFlowTests {
         sender.ask(link, most: 0)
         try disconnect(try fetch(1, from: link), from: link)
         #expect(link.shard.device(of: "phone")?.wake == .ready)
-        link.advance(milliseconds: 31_000)
         publish("orders/2", to: link)
         sender.ask(link)
+        #expect(sender.wakes.isEmpty, "it waits until the notification before it is older")
+        link.advance(milliseconds: 31_000)
         #expect(sender.wakes.map(\.kind) == [.alert])
+        #expect(sender.wakes.map(\.attempt) == [0])
         #expect(sender.wakes.map(\.waiting) == [1])
         sender.answer(link, .accepted)
         sender.ask(link)
@@ -618,6 +648,97 @@ struct WakeFlowTests {
         sender.ask(link)
         link.advance(milliseconds: 31_000)
         #expect(sender.wakes.map(\.topic) == ["orders/3"])
+        #expect(sender.wakes.map(\.attempt) == [0])
+    }
+
+    @Test(
+        "a badge is cleared when the client may no longer read what it counts",
+        arguments: [true, false])
+    func badgeRevoked(isInFlight: Bool) throws {
+        let link = makeLink {
+            $0.wakeClearsBadge = true
+            $0.wakeRules = [WakeRule(filter: "orders/#", kind: .alert, badge: true)]
+        }
+        let phone = try connectPhone(user: "anna", in: link)
+        if isInFlight { publish("orders/1", to: link) }
+        try disconnect(phone, from: link)
+        if !isInFlight { publish("orders/1", to: link) }
+        link.advance(milliseconds: 60_000)
+        #expect(sender.wakes.map(\.kind) == [.alert])
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        try link.use("deny user anna subscribe orders/#\nallow user anna subscribe #")
+        _ = try link.connect("phone", user: "anna", cleanSession: false)
+        link.turn()
+        link.commitAll()
+        link.turn()
+        #expect(sender.wakes.map(\.kind) == [.badge])
+    }
+
+    @Test("a badge is known by the notification that was sent, whatever names the next")
+    func badgeOfSent() throws {
+        let link = makeLink {
+            $0.wakeClearsBadge = true
+            $0.wakeRules = [
+                WakeRule(filter: "orders/#", kind: .alert, badge: true),
+                WakeRule(filter: "news/#", kind: .alert),
+            ]
+        }
+        try disconnect(try connectPhone(in: link), from: link)
+        publish("orders/1", to: link)
+        publish("news/1", to: link)
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        let phone = try fetch(1, from: link)
+        try link.send(phone, .puback(2))
+        link.turn()
+        #expect(sender.wakes.map(\.kind) == [.badge])
+    }
+
+    @Test("a badge is cleared when the session ends before the push service has answered")
+    func badgeOfEndedSession() throws {
+        let link = makeLink {
+            $0.wakeClearsBadge = true
+            $0.wakeRules = [WakeRule(filter: "orders/#", kind: .alert, badge: true)]
+        }
+        try disconnect(try connectPhone(in: link), from: link)
+        publish("orders/1", to: link)
+        #expect(sender.wakes.map(\.kind) == [.alert])
+        sender.ask(link)
+        _ = try link.connect("phone", cleanSession: true)
+        link.turn()
+        link.commitAll()
+        #expect(sender.wakes.map(\.kind) == [.alert, .badge])
+    }
+
+    @Test("a member of a group that gets no more messages is followed for its badge still")
+    func badgeOfMember() throws {
+        let link = try makeBadged()
+        link.shard.context.limits.queueMessages = 1
+        link.shard.context.limits.queuePolicy = .dropNewest
+        let phone = try link.connect("phone", cleanSession: false)
+        try link.send(phone, .subscribe("$share/g/t", .atLeastOnce))
+        link.commitAll()
+        try disconnect(phone, from: link)
+        let other = try link.connect("other", cleanSession: false)
+        try link.send(other, .subscribe("$share/g/t", .atLeastOnce))
+        link.commitAll()
+        var publication = Publication(
+            topic: Array("t".utf8), payload: Array("x".utf8), qos: .atLeastOnce)
+        publication.receiptID = Array("r".utf8)
+        link.shard.publish(publication) { _ in }
+        link.turn()
+        link.commitAll()
+        link.lose(other)
+        link.lose(try link.connect("other"))
+        for _ in 1...20 {
+            link.turn()
+            link.commitAll()
+        }
+        let receipt = link.shard.receipt(of: OwnedName(Array("r".utf8), of: .unknown))
+        #expect(receipt?.receivers?.filter { $0.clientID == "phone" }.count == 2)
+        _ = try fetch(1, from: link)
+        #expect(sender.wakes.map(\.kind) == [.badge])
     }
 
     @Test("a badge is cleared when what it counts expires, or with another session")

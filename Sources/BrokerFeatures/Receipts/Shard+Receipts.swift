@@ -62,11 +62,6 @@ extension Shard {
     mutating func endMoved(_ place: UInt32, _ session: UInt32, _ end: QueueEnd) {
         moveReceiver(place, session, 0)
         endReceiver(place, end)
-        // Its session may be followed for nothing else.
-        let number = sessions[session].number
-        if features.receipts.freesSession(number), !features.collapse.holds(number) {
-            sessions[session].follows = false
-        }
     }
 
     private func clientID(of session: UInt32) -> CompactBytes {

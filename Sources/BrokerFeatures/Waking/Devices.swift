@@ -27,6 +27,8 @@ struct Devices: ~Copyable {
         let hasUser: Bool
         /// True when the push service does not know the token.
         var isSetAside: Bool
+        /// True while it is in ``Features/notedBadges``.
+        var isBadgeNoted = false
         /// The form and the end of the last wake; `nil` before the first.
         var lastOutcome: WakeResult?
         /// Index of the push service's word for it; ``noIndex`` without one.

@@ -8,7 +8,13 @@ import Structures
 /// The device keeps that a notification has put it there. While it does, the session's queue positions
 /// are followed, and the last to end owes the device a notification that clears it.
 extension Shard {
-    /// Notes that the push service has taken a notification, which may show a badge.
+    /// Badges that are looked at in a turn.
+    private static var badgesPerTurn: Int { 1_024 }
+
+    /// Notes that a notification is handed out which may show a badge.
+    ///
+    /// Its answer may not come, and other messages may name the wake until it does, so it is not
+    /// awaited: at worst a badge is cleared that the device never showed.
     mutating func noteBadge(of wake: UInt32) {
         let (device, rule) = (features.wakes[wake].device, features.wakes[wake].rule)
         guard features.wakes[wake].kind == .alert,
@@ -34,13 +40,31 @@ extension Shard {
         if isEmpty(session) { clearBadge(of: device) }
     }
 
-    /// A followed position of a session has ended: with the last one the badge goes.
+    /// A followed position of a session has ended: with the last one the badge goes. The queue may
+    /// hold the position still, so it is looked at later in the turn, or in the next.
     mutating func noteFetched(_ session: UInt32) {
         var next = firstDevice(for: session)
         while let device = next {
             next = nextDevice(after: device, for: session)
-            followBadge(of: device, session)
+            guard features.devices[device].woken.showsBadge else { continue }
+            sessions[session].follows = true
+            guard !features.devices[device].isBadgeNoted else { continue }
+            features.devices[device].isBadgeNoted = true
+            features.notedBadges.append(features.devices.handle(of: device))
         }
+    }
+
+    /// Looks at badges of devices whose messages have ended, a slice in a turn.
+    mutating func clearNotedBadges() {
+        guard !features.notedBadges.isEmpty else { return }
+        let noted = features.notedBadges.prefix(Self.badgesPerTurn)
+        features.notedBadges.removeFirst(noted.count)
+        for handle in noted where features.devices.isCurrent(handle) {
+            features.devices[handle.index].isBadgeNoted = false
+            guard let session = session(for: handle.index) else { continue }
+            followBadge(of: handle.index, session)
+        }
+        context.budget.spend(WorkBudget.wake * noted.count)
     }
 
     private func isEmpty(_ session: UInt32) -> Bool {
@@ -91,7 +115,10 @@ extension Shard {
     /// meanwhile go first.
     mutating func continueClearing(_ wake: UInt32, after milliseconds: UInt64) {
         let device = features.wakes[wake].device
-        guard mustClearBadge(of: device) else { return endTrial(wake, pause: milliseconds) }
+        guard mustClearBadge(of: device) else {
+            features.wakes[wake].attempts = 0
+            return endTrial(wake, pause: milliseconds)
+        }
         guard milliseconds > 0 else { return makeReady(wake) }
         features.wakes.wait(
             wake, .waiting, until: context.now.advanced(byMilliseconds: milliseconds),

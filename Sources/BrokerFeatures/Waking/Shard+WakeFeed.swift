@@ -95,6 +95,7 @@ extension Shard {
                 return nil
             }
             guard mustWake(place, session) else { return nil }
+            noteBadge(of: place)
         }
         if features.wakes[place].purpose != .trial {
             features.wakes[place].seen = features.wakes[place].target
@@ -257,13 +258,14 @@ extension Shard {
             return endTrial(wake)
         case .badge:
             noteBadgeCleared(device)
+            // None of the attempts was one of the messages that came meanwhile.
+            features.wakes[wake].attempts = 0
             return endTrial(wake)
         }
         guard let session = session(for: device) else { return endWake(of: device) }
         setWoken(
             device, session, below: features.wakes[wake].seen,
             told: isTold ? max(1, features.wakes[wake].told) : 0)
-        if isTold { noteBadge(of: wake) }
         guard features.wakes[wake].target > features.wakes[wake].seen,
             sessions[session].outbound.holdsMessages(below: features.wakes[wake].target)
         else { return endWake(of: device) }

@@ -105,7 +105,8 @@ extension Shard {
         features.wakes[wake].needsReading = true
         features.wakes[wake].next = cursor(of: device, session)
         features.wakes[wake].target = sessions[session].outbound.end
-        schedule(wake, of: session)
+        // What an operator tries comes first, and goes on with this when it ends.
+        if features.wakes[wake].purpose == .messages { schedule(wake, of: session) }
     }
 
     // MARK: Times
