@@ -72,6 +72,9 @@ let package = Package(
             name: "COperatorPage",
             exclude: ["mqtt.js", "page.css", "page.html", "page.js", "tail.js", "text.js"]),
         .target(name: "CChecksum", cSettings: [.unsafeFlags(["-O2"])]),
+        .target(
+            name: "CCheckedPages", dependencies: ["CChecksum", "CSQLite"],
+            cSettings: [.unsafeFlags(["-O2"])]),
 
         // The data plane: pure values first, input and output around them.
         module("PlainText"),
@@ -87,8 +90,8 @@ let package = Package(
         module(
             "Store",
             [
-                "CChecksum", "CLinux", "CSQLite", "PlainText", "Structures", "SystemFiles",
-                "Threads",
+                "CCheckedPages", "CChecksum", "CLinux", "CSQLite", "PlainText", "Structures",
+                "SystemFiles", "Threads",
             ]),
         module("Authorization", ["PlainText", "Structures", "SystemFiles"]),
         // What both planes say to each other.
@@ -281,7 +284,9 @@ let package = Package(
         tests("FuzzCorpusTests", ["FuzzChecks"]),
         tests("ThreadsTests", ["Threads"]),
         tests("TLSTests", ["COpenSSL", "HermesTesting", "TLS"]),
-        tests("StoreTests", ["CChecksum", "HermesTesting", "Store", "Structures", "Threads"]),
+        tests(
+            "StoreTests",
+            ["CCheckedPages", "CChecksum", "HermesTesting", "Store", "Structures", "Threads"]),
         tests(
             "ConformanceTests",
             [

@@ -29,6 +29,9 @@ let package = Package(
         .target(name: "CLinux"),
         .target(name: "CBench"),
         .target(name: "CChecksum", cSettings: [.unsafeFlags(["-O2"])]),
+        .target(
+            name: "CCheckedPages", dependencies: ["CChecksum", "CSQLite"],
+            cSettings: [.unsafeFlags(["-O2"])]),
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         module("Addresses"),
@@ -45,8 +48,8 @@ let package = Package(
         module(
             "Store",
             [
-                "CChecksum", "CLinux", "CSQLite", "PlainText", "Structures", "SystemFiles",
-                "Threads",
+                "CCheckedPages", "CChecksum", "CLinux", "CSQLite", "PlainText", "Structures",
+                "SystemFiles", "Threads",
             ]),
         .systemLibrary(
             name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),

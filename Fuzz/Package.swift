@@ -23,6 +23,9 @@ let package = Package(
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(name: "CChecksum", cSettings: [.unsafeFlags(["-O2"])]),
+        .target(
+            name: "CCheckedPages", dependencies: ["CChecksum", "CSQLite"],
+            cSettings: [.unsafeFlags(["-O2"])]),
         module("Addresses"),
         module("PlainText"),
         module("SystemFiles", ["PlainText"]),
@@ -38,8 +41,8 @@ let package = Package(
         module(
             "Store",
             [
-                "CChecksum", "CLinux", "CSQLite", "PlainText", "Structures", "SystemFiles",
-                "Threads",
+                "CCheckedPages", "CChecksum", "CLinux", "CSQLite", "PlainText", "Structures",
+                "SystemFiles", "Threads",
             ]),
         module("Authorization", ["PlainText", "Structures", "SystemFiles"]),
         module("BrokerAPI", ["Addresses", "MQTTCodec", "Structures"]),

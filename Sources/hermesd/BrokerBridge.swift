@@ -54,6 +54,7 @@ extension StoreStatus {
         syncTimes = figures.syncTimes
         movedSegments = figures.movedSegments
         movedMessages = figures.movedMessages
+        correctedPages = figures.correctedPages
         waitingSegments = figures.waitingSegments
         journalBytes = figures.journalBytes
         databaseBytes = figures.databaseBytes

@@ -25,6 +25,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
     static let all = [
         // C modules, which import no Swift module.
         ModuleRow("CArgon2"),
+        ModuleRow("CCheckedPages"),
         ModuleRow("CChecksum"),
         ModuleRow("CHermesProtos"),
         ModuleRow("CLinux"),
@@ -59,7 +60,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             "Transport", own: "Addresses CLinux COpenSSL Structures SystemFiles TLS",
             outside: "Glibc Synchronization"),
         ModuleRow(
-            "Store", own: "CChecksum CLinux CSQLite PlainText Structures SystemFiles Threads",
+            "Store",
+            own: "CCheckedPages CChecksum CLinux CSQLite PlainText Structures SystemFiles Threads",
             outside: "Glibc Synchronization"),
         ModuleRow("LineFiles", own: "PlainText SystemFiles", outside: "Glibc"),
         ModuleRow(

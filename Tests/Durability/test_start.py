@@ -16,6 +16,7 @@ import pytest
 
 from harness.admin import AdminAPI
 from harness.broker import Hermesd
+from harness.database import edited
 from harness.raw_client import RawClient
 from harness.waiting import eventually
 from harness.wire import Publish
@@ -204,11 +205,9 @@ def test_another_program_s_database_is_refused(bench: Bench) -> None:
 
 def _set_version(path: Path, version: int) -> int:
     """Sets the format's version; returns the one before."""
-    database = sqlite3.connect(path)
-    with database:
+    with edited(path) as database:
         before = database.execute("PRAGMA user_version").fetchone()[0]
         database.execute(f"PRAGMA user_version = {version}")
-    database.close()
     return before
 
 

@@ -271,6 +271,10 @@ def raise_format(database: Path) -> None:
     connection.execute(f"PRAGMA user_version = {version + 1}")
     connection.commit()
     connection.close()
+    # Without its checksum, the first page says that another program wrote the file.
+    with database.open("r+b") as file:
+        file.seek(16_384 - 8)
+        file.write(bytes(8))
 
 
 def paths_below(root: Path) -> Iterator[str]:

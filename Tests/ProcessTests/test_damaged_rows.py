@@ -6,7 +6,6 @@ refused with the exit code of damage.
 
 import random
 import shutil
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from harness import wire
 from harness.admin import AdminAPI, curl
 from harness.broker import Hermesd, Settings
+from harness.database import edited
 from harness.raw_client import ConnectionClosed, RawClient
 from harness.waiting import PATIENCE
 from test_tags import change
@@ -78,7 +78,7 @@ def stored(tmp_path_factory) -> Path:
             body |= {"retain": True}
         assert api.post_json("/v1/messages", body).status == 200
     assert broker.stop() == 0
-    with sqlite3.connect(broker.data / "hermes.sqlite") as database:
+    with edited(broker.data / "hermes.sqlite") as database:
         # A stop publishes wills, so those of a killed broker are made here.
         for place, (session,) in enumerate(database.execute(
                 "SELECT number FROM sessions").fetchall()):
@@ -88,7 +88,6 @@ def stored(tmp_path_factory) -> Path:
                 (900_000 + place, b"t/will", b"gone"))
             database.execute("INSERT INTO wills VALUES (?, ?)", (session, 900_000 + place))
         database.execute("UPDATE meta SET value = 1000000 WHERE name = 'last_message'")
-    database.close()
     folder = tmp_path_factory.mktemp("rows") / "data"
     shutil.copytree(broker.data, folder)
     broker.remove_files()
@@ -137,17 +136,15 @@ def start_on(data: Path) -> str:
 
 def damage(data: Path, table: str, column: str, values, first: int) -> int:
     """Gives the rows of a table these values in turn; returns the number of rows."""
-    database = sqlite3.connect(data / "hermes.sqlite")
-    keys = [row[1] for row in sorted(database.execute(f"PRAGMA table_info({table})"),
-                                     key=lambda row: row[5]) if row[5]]
-    rows = database.execute(f"SELECT {', '.join(keys)} FROM {table}").fetchall()
-    with database:
+    with edited(data / "hermes.sqlite") as database:
+        keys = [row[1] for row in sorted(database.execute(f"PRAGMA table_info({table})"),
+                                         key=lambda row: row[5]) if row[5]]
+        rows = database.execute(f"SELECT {', '.join(keys)} FROM {table}").fetchall()
         for place, row in enumerate(rows):
             database.execute(
                 f"UPDATE OR IGNORE {table} SET \"{column}\" = ? WHERE "
                 + " AND ".join(f"{key} IS ?" for key in keys),
                 (values[(first + place) % len(values)], *row))
-    database.close()
     return len(rows)
 
 
@@ -167,12 +164,11 @@ def test_no_value_of_a_row_ends_the_broker(stored, tmp_path, table):
 def test_a_row_that_makes_no_sense_is_told_and_the_others_live(stored, tmp_path):
     data = tmp_path / "data"
     shutil.copytree(stored, data)
-    with sqlite3.connect(data / "hermes.sqlite") as database:
+    with edited(data / "hermes.sqlite") as database:
         database.execute("UPDATE sessions SET client_identifier = ? WHERE client_identifier = ?",
                          (b"a" * 65_536, CLIENTS[6].encode()))
         database.execute("UPDATE subscriptions SET filter = ? WHERE filter = ?",
                          (b"gone/\xff", b"gone/+"))
-    database.close()
     text = start_on(data)
     assert "hold what no broker writes" in text and "accept-loss" in text, text
     lines = (data / "damage.txt").read_text()
@@ -185,8 +181,7 @@ def test_flipped_bits_of_facts_end_no_broker(stored, tmp_path, seed):
     data = tmp_path / "data"
     shutil.copytree(stored, data)
     chance = random.Random(seed)
-    database = sqlite3.connect(data / "hermes.sqlite")
-    with database:
+    with edited(data / "hermes.sqlite") as database:
         for table, key, value in database.execute(
                 "SELECT fact_table, key, value FROM facts").fetchall():
             if not value:
@@ -196,5 +191,4 @@ def test_flipped_bits_of_facts_end_no_broker(stored, tmp_path, seed):
                 damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
             database.execute("UPDATE facts SET value = ? WHERE fact_table = ? AND key = ?",
                              (bytes(damaged), table, key))
-    database.close()
     start_on(data)

@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from harness import wire
 from harness.admin import AdminAPI, curl, hermesctl
 from harness.broker import Hermesd, Settings
+from harness.database import edited
 from harness.raw_client import RawClient
 from harness.waiting import PATIENCE, eventually
 
@@ -259,7 +260,7 @@ def test_a_database_that_cannot_be_opened_keeps_the_broker_from_starting(hermesd
 def test_data_of_a_newer_version_is_no_reason_to_try_again(hermesd):
     broker = hermesd()
     assert broker.stop() == 0
-    with sqlite3.connect(broker.data / "hermes.sqlite") as database:
+    with edited(broker.data / "hermes.sqlite") as database:
         database.execute("PRAGMA user_version = 99")
     refused = Hermesd(Settings(), data=broker.data)
     with pytest.raises(AssertionError):
@@ -306,7 +307,7 @@ def test_it_does_not_start_on_sessions_that_cannot_be_loaded(hermesd):
         capture_output=True, text=True, check=False, timeout=20,
     )
     assert done.returncode == NEEDS_A_PERSON
-    assert str(database) in done.stderr and "malformed" in done.stderr
+    assert str(database) in done.stderr and f"its page {page} does not fit its checksum" in done.stderr
     assert "hermesctl store check" in done.stderr and "backup" in done.stderr
     assert database.read_bytes()[(page - 1) * PAGE:page * PAGE] == b"\xee" * PAGE
     assert check(broker).code == REFUSED

@@ -211,6 +211,10 @@ extension MetricFamily {
         .counter(
             "hermes_store_moved_messages_total", "Queued messages that outlived their segment."
         ) { $0.store.movedMessages },
+        .counter(
+            "hermes_store_corrected_pages_total",
+            "Reads of the database that found flipped bits, which a checksum corrected."
+        ) { $0.store.correctedPages },
         .gauge("hermes_store_waiting_segments", "Journal segments that wait to be moved.") {
             $0.store.waitingSegments
         },

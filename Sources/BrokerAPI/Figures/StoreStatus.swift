@@ -18,6 +18,9 @@ public struct StoreStatus: Codable, Sendable, Equatable {
     public var movedSegments: UInt64 = 0
     public var movedMessages: UInt64 = 0
     public var waitingSegments = 0
+    /// Reads of the database that found one or two flipped bits in a page, which its checksum
+    /// corrected.
+    public var correctedPages: UInt64 = 0
     /// Files on the disk.
     public var journalBytes = 0
     public var databaseBytes = 0
@@ -46,6 +49,7 @@ public struct StoreStatus: Codable, Sendable, Equatable {
         case movedSegments = "moved_segments"
         case movedMessages = "moved_messages"
         case waitingSegments = "waiting_segments"
+        case correctedPages = "corrected_pages"
         case journalBytes = "journal_bytes"
         case databaseBytes = "database_bytes"
         case freeBytes = "free_bytes"

@@ -62,12 +62,24 @@ struct DatabaseFormat: Sendable {
                 kind: .newerFormat,
                 cure: "Start the newer version of Hermes that wrote it, or start on a backup.")
         }
+        // Before anything else is written: a file has checksums in all of its pages or in none.
+        if !connection.isSealed { try seal(connection) }
         guard found < version else { return }
         try upgrade(connection, from: found)
     }
 
+    /// Rewrites a file whose pages have no checksums, because a program without them made it: a
+    /// former version, or an operator's copy by `VACUUM INTO`. Needs as much room as the file has.
+    private func seal(_ connection: borrowing SQLiteConnection) throws(StoreFailure) {
+        try connection.execute("PRAGMA journal_mode = WAL", "open")
+        connection.reserveChecksums()
+        try connection.execute("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)", "rewrite")
+    }
+
     private func create(in connection: borrowing SQLiteConnection) throws(StoreFailure) {
-        // Both settings are fixed once the file has its first page.
+        // These settings are fixed once the file has its first page, the room for checksums by the
+        // next pragma.
+        connection.reserveChecksums()
         try connection.execute(
             "PRAGMA page_size = \(Self.pageBytes); PRAGMA auto_vacuum = INCREMENTAL", "create")
         try connection.execute("PRAGMA journal_mode = WAL", "create")

@@ -1,3 +1,4 @@
+import CCheckedPages
 import CSQLite
 
 /// Sole owner of a connection to one SQLite file. Belongs to one thread at a time.
@@ -30,10 +31,14 @@ struct SQLiteConnection: ~Copyable {
             case .readOnly: SQLITE_OPEN_READONLY
             case .readWrite: SQLITE_OPEN_READWRITE
             }
+        guard let layer = hermes_checked_pages() else {
+            throw StoreFailure(
+                operation: "open", path: path, sqliteCode: SQLITE_NOMEM, reason: "out of memory")
+        }
         var handle: OpaquePointer?
         // One thread at a time uses the connection, so that SQLite need not lock it.
         let code = sqlite3_open_v2(
-            path, &handle, mode | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, nil)
+            path, &handle, mode | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, layer)
         guard let handle else {
             throw StoreFailure(
                 operation: "open", path: path, sqliteCode: SQLITE_NOMEM, reason: "out of memory")
@@ -94,6 +99,25 @@ struct SQLiteConnection: ~Copyable {
             }
             throw error
         }
+    }
+
+    /// True when each page of the file has its checksums.
+    var isSealed: Bool {
+        control(Int32(hermes_control_is_sealed), 0) != 0
+    }
+
+    /// Reserves room for the checksums in all pages that are written from now on. A file that has
+    /// pages must be rewritten as a whole.
+    func reserveChecksums() {
+        control(SQLITE_FCNTL_RESERVE_BYTES, Int32(hermes_page_reserved))
+    }
+
+    /// Hands a number to the access layer of the file, and returns the number that it leaves there.
+    @discardableResult
+    private func control(_ operation: Int32, _ argument: Int32) -> Int32 {
+        var number = argument
+        sqlite3_file_control(handle, "main", operation, &number)
+        return number
     }
 
     /// The failure of this connection's last call.

@@ -1,3 +1,4 @@
+import CCheckedPages
 import CSQLite
 import Glibc
 import SystemFiles
@@ -23,10 +24,14 @@ extension StoreFailure {
     /// The failure of the call that the connection has just made.
     init(operation: String, path: String, connection: OpaquePointer) {
         let code = sqlite3_extended_errcode(connection)
-        let reason = sqlite3_errmsg(connection).map { String(cString: $0) } ?? "error \(code)"
+        let reason =
+            code == Self.wrongChecksum
+            ? "its page \(hermes_page_findings().last_damaged) does not fit its checksum"
+            : sqlite3_errmsg(connection).map { String(cString: $0) } ?? "error \(code)"
         // SQLite keeps the system error from call to call. Only these codes are caused by one.
         let systemError: Int32 =
             switch code & 0xFF {
+            case _ where code == Self.wrongChecksum: 0
             case SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_FULL: sqlite3_system_errno(connection)
             default: 0
             }
@@ -35,8 +40,13 @@ extension StoreFailure {
             systemError: systemError)
     }
 
+    /// SQLite's code for a page whose content does not fit its checksums; a macro that Swift does not
+    /// import.
+    static let wrongChecksum: Int32 = SQLITE_IOERR | (32 << 8)
+
     private static func kind(ofSQLite code: Int32, systemError: Int32) -> Kind {
-        switch code & 0xFF {
+        if code == Self.wrongChecksum { return .damaged }
+        return switch code & 0xFF {
         case SQLITE_FULL: .outOfSpace
         // SQLite reports "full" for ENOSPC only; an exceeded quota arrives as a failed write.
         case SQLITE_IOERR:

@@ -1,3 +1,4 @@
+import CCheckedPages
 import CLinux
 import Threads
 
@@ -208,7 +209,11 @@ public final class DurableStore: Store, StoreOperations, @unchecked Sendable {
     // MARK: For the operator
 
     public var operations: (any StoreOperations)? { self }
-    public var figures: StoreFigures { outbox.figures }
+    public var figures: StoreFigures {
+        var figures = outbox.figures
+        figures.correctedPages = hermes_page_findings().corrected
+        return figures
+    }
 
     /// Copies the database, with everything that is stored now, to a folder. The folder is created,
     /// or must be empty; `files` come beside the copy. Calls `reply` on a thread of the store, with

@@ -212,17 +212,19 @@ final class Mover {
             return refused(error)
         }
         hasUpkeep = false
-        checkpoint()
+        // Nothing is left in the log that damage could take from there, or that a program without
+        // the checksums of pages could move.
+        checkpoint(cuts: true)
         // Memory that the last load needed goes back to the system.
         guard !hasUpkeep else { return }
         database.releaseMemory()
         hermes_trim_heap()
     }
 
-    private func checkpoint() {
+    private func checkpoint(cuts: Bool = false) {
         do throws(StoreFailure) {
             // Pages that a reader holds back follow with the next segment.
-            try database.checkpoint(cuts: outbox.isTight)
+            try database.checkpoint(cuts: cuts || outbox.isTight)
             noteSizes()
             outbox.update { $0.moverFailure = nil }
         } catch {

@@ -48,6 +48,9 @@ public struct StoreFigures: Sendable {
     public var setAsideFiles: [String] = []
     /// Damage that this start or an earlier one recorded; the operator has to accept the loss.
     public var damageRecords: [String] = []
+    /// Reads of pages of the database with flipped bits that their checksums corrected, since the
+    /// start.
+    public var correctedPages: UInt64 = 0
     /// Progress of the current backup in percent; `nil` without one.
     public var backupPercent: Int?
     /// A commit that takes longer than this means that the disk hangs.

@@ -1,9 +1,8 @@
 /// The bounds of what a broker stores.
 ///
-/// The journal has checksums and the database has none, so a flipped bit may make a row that no
-/// broker writes: a topic longer than a packet holds, a number that cannot be counted on from. Such a
-/// row is left where it is and told, and nobody gets it: the values of a running broker could not
-/// hold it.
+/// Journal and database have checksums, but another program may write a row that no broker writes: a
+/// topic longer than a packet holds, a number that cannot be counted on from. Such a row is left where
+/// it is and told, and nobody gets it: the values of a running broker could not hold it.
 enum StoredBounds {
     /// Bytes of a topic, a filter, a client identifier or a user name (section 1.5.3).
     static let mostText = 65_535
