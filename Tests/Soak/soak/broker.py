@@ -56,6 +56,7 @@ class SoakBroker(Hermesd):
             "certificate": self.pair.certificate, "key": self.pair.key, "session_expiry": "2m",
             "connect_timeout": "10s",
         }
+        self._rules = 0
         self.correct()
         self.address = ("127.0.0.1", plain)
         self.admin_address = ("127.0.0.1", admin)
@@ -75,15 +76,35 @@ class SoakBroker(Hermesd):
 
     def correct(self) -> None:
         """Writes a configuration without mistakes, with which the broker can start."""
-        self._file.write_text(CONFIGURATION.format(**self._values))
+        self._file.write_text(self._configuration())
+
+    def _configuration(self, **changed: str) -> str:
+        text = CONFIGURATION.format(**self._values | changed)
+        return f"{text}acl_file: {self._rule_file}\n" if self._rules else text
+
+    @property
+    def _rule_file(self) -> Path:
+        return self.directory / "acl"
+
+    def use_rules(self, count: int) -> None:
+        """Has the running broker use so many access rules that deny nothing that anybody does; none
+        for 0."""
+        if count == self._rules:
+            return
+        assert self.process is not None and self.log is not None
+        self._rules = count
+        rules = [f"deny everyone both nobody/{number}" for number in range(count)]
+        self._rule_file.write_text("\n".join([*rules, "allow everyone both #", ""]))
+        self._rule_file.chmod(0o600)
+        self.correct()
+        self.process.send_signal(signal.SIGHUP)
 
     def reload(self) -> None:
         """Sends SIGHUP with, in turns: another limit, a mistake, another certificate, nothing new."""
         assert self.process is not None
         self._reloads += 1
         turn = self._reloads % 4
-        text = CONFIGURATION.format(
-            **self._values | {"connect_timeout": f"{10 + self._reloads % 8 // 4}s"})
+        text = self._configuration(connect_timeout=f"{10 + self._reloads % 8 // 4}s")
         if turn == 1:
             text = text.replace("queue_messages: 20000", "queue_messages: many")
         elif turn == 2:

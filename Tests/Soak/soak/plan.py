@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import comings, floods, peers
+from . import comings, floods, peers, shares
 from .load import Run
 
 
@@ -13,6 +13,8 @@ class Step:
     name: str
     loads: tuple[Run, ...] = ()
     reloads: bool = False
+    rules: int = 0
+    """General access rules that deny what nobody asks for, before one that allows everything."""
     household: bool = True
     """Everyday traffic goes on meanwhile."""
     share: float = 1.0
@@ -39,4 +41,16 @@ CYCLE = (
     Step("take-overs", (comings.take_overs,)),
     Step("absent receivers", (comings.absent_receivers,)),
     Step("reloads", (comings.storm,), reloads=True),
+    Step("64 receivers", (shares.few_receivers,)),
+    Step("ten topics", (shares.several_topics,)),
+    Step("retained walks", (shares.retained_walks,)),
+    Step("new topics", (shares.new_topics,), rules=100),
+    Step("new topics, 500 rules", (shares.new_topics,), rules=500),
+    Step("SUBSCRIBEs, 500 rules", (shares.many_filters,), rules=500),
+    Step("50,000 groups", (shares.many_groups,)),
+    Step("receivers route", (shares.receivers_route,)),
+    Step("stalled requests", (shares.stalled_requests,)),
+    Step("small reports", (shares.small_reports,)),
+    Step("TLS of one byte", (shares.bytes_over_tls,)),
+    Step("traced storm", (shares.traced_storm,)),
 )

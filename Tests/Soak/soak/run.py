@@ -141,6 +141,7 @@ class Soak:
         else:
             self._order("check")
             time.sleep(min(1.0, self.phase_seconds / 4))
+        self.broker.use_rules(step.rules)
         self._cut()
         begin, cpu, lines = time.monotonic(), self.broker.cpu_seconds(), self.broker.log_lines
         runs = [self._start_load(one, step, seed) for one in step.loads]
