@@ -221,7 +221,7 @@ struct SlicedMatchFlowTests {
         let publisher = try link.connect("publisher")
         for name in ["one", "two"] {
             let member = try link.connect(name, cleanSession: false)
-            try join(link, member, 0..<200)
+            try join(link, member, 0..<1_200)
             link.lose(member)
         }
         for number in 1...4 as ClosedRange<UInt16> {
@@ -234,10 +234,37 @@ struct SlicedMatchFlowTests {
         let lost = ["one", "two"].map { name in
             link.shard.client(name) { _ in "" }?.summary.dropped ?? 0
         }
-        // Each of the two holds one of 800 copies; the first two went where room was.
-        #expect(lost.reduce(0, +) == 798)
-        #expect(lost.allSatisfy { (300...500).contains($0) }, "\(lost)")
+        // Each of the two holds one of 4,800 copies; the first two went where room was.
+        #expect(lost.reduce(0, +) == 4_798)
+        #expect(lost.allSatisfy { (1_800...3_000).contains($0) }, "\(lost)")
         let kept = try ["one", "two"].map { try link.takeAll(try link.beginConnect($0)) }
         #expect(kept == [["4"], ["4"]], "both members hold the newest")
+    }
+
+    @Test("QoS 0 reaches each of very many groups once, whatever changes between slices")
+    func atMostOnce() throws {
+        let link = ShardLink(access: try rules("allow everyone both #"))
+        let members = try ["a", "b"].map { try link.connect($0) }
+        try join(link, members[0], 0..<Self.groups)
+        try join(link, members[1], 0..<Self.groups)
+        let publisher = try link.connect("publisher")
+        let sent = link.shard.counters.publishesSent
+        link.receive(publisher, try PacketContent.publish("jobs/x", "x").encoded())
+        link.turnOnce()
+        #expect(link.unreadCount(of: publisher) > 0, "the message is through at once")
+        var got = try members.map { payloads(try link.take($0)).count }
+        let first = got.reduce(0, +)
+        #expect(first > 0 && first < Self.groups, "\(first) copies in the first turn")
+        // The choice begins again under new rules, and one of the members goes.
+        try link.use("allow everyone both jobs/#")
+        link.turnOnce()
+        for index in 0...1 { got[index] += payloads(try link.take(members[index])).count }
+        link.lose(members[1])
+        link.turn()
+        got[0] += payloads(try link.take(members[0])).count
+        #expect(got.reduce(0, +) == Self.groups, "\(got)")
+        #expect(link.shard.counters.publishesSent - sent == UInt64(Self.groups))
+        try link.send(publisher, .publish("jobs/x", "y"))
+        #expect(payloads(try link.take(members[0])) == .init(repeating: "y", count: Self.groups))
     }
 }

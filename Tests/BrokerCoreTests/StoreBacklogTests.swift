@@ -396,4 +396,49 @@ struct StoreBacklogTests {
             #expect(try link.takePayloads(witness) == (discards ? [] : ["gone"]))
         }
     }
+
+    @Test("very many that wait for the store go on a part at a time, in their order")
+    func manyWaiters() throws {
+        let link = ShardLink(isImmediate: false)
+        link.store.isAccepting = false
+        let clients = try (0..<3_000).map { try beginClean(link, "c\($0)") }
+        for client in clients { try link.send(client, .publish("a", "x", retain: true)) }
+        #expect(clients.allSatisfy { isHeld(link, $0) })
+        for client in clients[..<1_000] { link.lose(client) }
+        link.store.isAccepting = true
+        var (turns, most, done) = (0, 0, 1_000)
+        repeat {
+            link.turnOnce()
+            turns += 1
+            let held = clients[1_000...].count { isHeld(link, $0) }
+            most = max(most, clients.count - held - done)
+            done = clients.count - held
+            if held > 0 { #expect(isHeld(link, clients[2_999]), "the last one goes on first") }
+        } while link.shard.hasTurnWaiters && turns < 1_000
+        #expect(done == clients.count && turns > 1 && most <= 1_280, "\(most) in one of \(turns)")
+        for client in clients[1_000...] {
+            #expect(link.shard.holdsInput(client) == false)
+        }
+    }
+
+    @Test("a stored message is released to very many a part at a time, to each of them once")
+    func released() throws {
+        let link = ShardLink(isImmediate: false)
+        let clients = try (0..<6_000).map {
+            let client = try beginClean(link, "c\($0)")
+            try link.send(client, .subscribe("a", .atLeastOnce))
+            _ = try link.take(client)
+            return client
+        }
+        let publisher = try beginClean(link, "publisher")
+        try link.send(publisher, .publish("a", "x", qos: .atLeastOnce, 1, retain: true))
+        #expect(try link.take(publisher).isEmpty, "the retained message waits for its commit")
+        for ticket in link.store.pending { link.store.complete(ticket) }
+        link.turnOnce()
+        let first = link.shard.committed.count
+        #expect(first > 0 && first < clients.count, "\(first) are left after the first turn")
+        link.turn()
+        #expect(link.shard.committed.count == 0)
+        for client in clients { #expect(payloads(try link.take(client)) == ["x"]) }
+    }
 }

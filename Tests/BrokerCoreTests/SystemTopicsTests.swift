@@ -47,6 +47,35 @@ struct SystemTopicsTests {
         #expect(try link.take(watcher) == [.publish("$SYS/broker/uptime", "40 seconds")])
     }
 
+    @Test("very many groups get each changed value once, and others are answered meanwhile")
+    func manyGroups() throws {
+        let link = ShardLink()
+        let (member, quiet) = (try link.connect("member"), try link.connect("quiet"))
+        let groups = 6_000
+        for start in stride(from: 0, to: groups, by: 1_000) {
+            let requests = (start..<start + 1_000).map {
+                PacketContent.Request("$share/g\($0)/$SYS/broker/uptime", .atMostOnce)
+            }
+            try link.send(member, .subscribe(1, requests))
+        }
+        _ = try link.take(member)
+        link.shard.beginTurn(
+            at: link.shard.now.advanced(byMilliseconds: 10_000),
+            wallClockMs: link.shard.wallClockMs + 10_000)
+        var (turns, pings, got) = (0, 0, 0)
+        repeat {
+            link.receive(quiet, try PacketContent.pingreq.encoded())
+            link.turnOnce()
+            turns += 1
+            pings += try link.take(quiet).count
+            got += publishes(in: try link.take(member)).count
+        } while link.shard.hasTurnWaiters
+        #expect(turns > 2 && pings == turns, "\(pings) answers in \(turns) turns")
+        #expect(got == groups)
+        link.advance(milliseconds: 10_000)
+        #expect(publishes(in: try link.take(member)).count == groups, "the interval goes on")
+    }
+
     @Test("without subscribers nothing is published and no timer is set")
     func sleepsWithoutSubscribers() throws {
         let link = ShardLink()

@@ -24,8 +24,10 @@ package struct Connections: ~Copyable {
     private var turnWaiters = RingBuffer<Handle>()
     /// Connections whose next packet waits for the store, in the order of waiting. Closed ones are
     /// removed once they outnumber the others.
-    private var storeWaiters: [Handle] = []
+    private var storeWaiters = RingBuffer<Handle>()
     private var storeWaiterCount = 0
+    /// The first so many of ``storeWaiters`` go on, because the store accepts messages again.
+    private var releasedCount = 0
     /// Connections without CONNACK.
     package private(set) var pendingCount = 0
     /// Connections whose CONNACK has left.
@@ -218,22 +220,38 @@ package struct Connections: ~Copyable {
     /// Adds the connection to those whose next packet waits for the store.
     package mutating func awaitStore(_ handle: Handle) {
         records[handle.index].intake.awaitStore()
-        if storeWaiters.count > 2 * storeWaiterCount + 64 {
-            storeWaiters = storeWaiters.filter {
-                isCurrent($0) && records[$0.index].intake.awaitsStore
-            }
-        }
+        if storeWaiters.count > 2 * storeWaiterCount + 64 { sweepStoreWaiters() }
         storeWaiters.append(handle)
         storeWaiterCount += 1
     }
 
-    /// Takes all connections that wait for the store, in the order of waiting.
-    package mutating func takeStoreWaiters() -> [Handle] {
-        guard !storeWaiters.isEmpty else { return [] }
-        storeWaiterCount = 0
-        return takeAll(&storeWaiters).filter {
-            isCurrent($0) && records[$0.index].intake.storeAccepts()
+    private mutating func sweepStoreWaiters() {
+        let (all, released) = (storeWaiters.count, releasedCount)
+        for place in 0..<all {
+            guard let handle = storeWaiters.popFirst() else { return }
+            if isCurrent(handle), records[handle.index].intake.awaitsStore {
+                storeWaiters.append(handle)
+            } else if place < released {
+                releasedCount -= 1
+            }
         }
+    }
+
+    /// Lets all that wait for the store go on, with ``popStoreWaiter()``.
+    package mutating func releaseStoreWaiters() { releasedCount = storeWaiters.count }
+
+    /// True while connections that have waited for the store may go on.
+    package var hasReleased: Bool { releasedCount > 0 }
+
+    /// The next connection that has waited for the store and may go on, in the order of waiting.
+    package mutating func popStoreWaiter() -> Handle? {
+        while releasedCount > 0, let handle = storeWaiters.popFirst() {
+            releasedCount -= 1
+            guard isCurrent(handle), records[handle.index].intake.storeAccepts() else { continue }
+            storeWaiterCount -= 1
+            return handle
+        }
+        return nil
     }
 
     // MARK: Timers
@@ -286,6 +304,7 @@ package struct Connections: ~Copyable {
     /// True when the next turn has work here without any event.
     package var hasWork: Bool {
         hasUnsent || ending.count > 0 || resumed.count > 0 || turnWaiters.count > 0
+            || hasReleased
     }
 }
 

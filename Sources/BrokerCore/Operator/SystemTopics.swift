@@ -18,6 +18,10 @@ package struct SystemTopics {
     private var values: [String] = []
     private var load: LoadAverages
     private var refreshedAt: MonotonicTime?
+    /// Topics that are being published, the last one first, with their values if these have changed.
+    private var pending: [(topic: [UInt8], change: String?)] = []
+    /// True when one of the topics published since ``begin(_:hasShared:)`` has a subscriber.
+    private var hasSubscribers = false
     /// Time of the next publication; `nil` without subscribers.
     package private(set) var deadline: MonotonicTime?
 
@@ -66,11 +70,32 @@ package struct SystemTopics {
     }
 
     /// True when the topics are to be published now.
-    package func isDue(at now: MonotonicTime) -> Bool { deadline.map { $0 <= now } ?? false }
+    package func isDue(at now: MonotonicTime) -> Bool {
+        !isPublishing && deadline.map { $0 <= now } ?? false
+    }
 
-    /// Sets the next publication; none without subscribers.
+    /// True while topics are being published, which may take several turns.
+    package var isPublishing: Bool { !pending.isEmpty }
+
+    /// Begins to publish topics; ``next`` hands out one after the other.
+    package mutating func begin(
+        _ topics: [(topic: [UInt8], change: String?)], hasShared: Bool
+    ) {
+        pending = topics.reversed()
+        // A topic lookup does not find groups whose members are all offline.
+        hasSubscribers = hasShared
+    }
+
+    /// The topic that is published next, with its value if that has changed.
+    package var next: (topic: [UInt8], change: String?)? { pending.last }
+
+    /// Notes that ``next`` is published. Behind the last one comes the time of the next publication,
+    /// none without subscribers.
     package mutating func published(at now: MonotonicTime, hasSubscribers: Bool) {
-        if hasSubscribers { schedule(after: now) } else { deadline = nil }
+        pending.removeLast()
+        if hasSubscribers { self.hasSubscribers = true }
+        guard pending.isEmpty else { return }
+        if self.hasSubscribers { schedule(after: now) } else { deadline = nil }
     }
 
     private mutating func schedule(after time: MonotonicTime) {

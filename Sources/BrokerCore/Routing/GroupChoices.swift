@@ -5,7 +5,7 @@ import Structures
 /// The members of shared groups that get a message.
 ///
 /// Very many groups have their members chosen in slices, ahead of the delivery, while subscriptions,
-/// connections and rights change. What was chosen ahead is looked at once more at the delivery, which
+/// connections and rights change. A copy of QoS 0, which nothing stores, is delivered at once then. What was chosen ahead is looked at once more at the delivery, which
 /// takes a few comparisons: a member that has left, gone offline or got other rights is replaced then.
 struct GroupChoices: ~Copyable {
     /// What was chosen for a group ahead of the delivery.
@@ -19,16 +19,25 @@ struct GroupChoices: ~Copyable {
         var version: UInt32 = 0
         var isOnline = false
         var choice = SharedSubscriptions.Decision.offline
+        /// The ``message`` whose copy the group has got ahead.
+        var delivered: UInt32 = 0
     }
 
     /// With more sessions of other rights than these, what was chosen ahead is dropped.
     private static var mostChanged: Int { 4_096 }
+
+    /// Members that the groups of one message ask together, if they are not chosen in slices, ...
+    private static var mostSearched: Int { 4_096 }
+    /// ... and those of each ring that every group may ask in any case.
+    private static var leastSearched: Int { 8 }
 
     /// The members that the last message was given to.
     private var given = GrowableBuffer<SharedSubscriptions.Choice>()
     /// By group.
     private var ahead = GrowableBuffer<Ahead>()
     private var stamp: UInt32 = 0
+    /// Tells the messages apart for which copies are delivered ahead.
+    private var message: UInt32 = 0
     /// The message that members are chosen ahead for: its topic and QoS.
     private var topic = GrowableBuffer<UInt8>()
     private var qos = QoS.atMostOnce
@@ -39,9 +48,14 @@ struct GroupChoices: ~Copyable {
     private var changed: Set<UInt32> = []
     /// Members that were asked since ``takeSteps()``.
     var steps = 0
+    /// ``steps`` when the message's groups have asked ``mostSearched``.
+    private var searchEnd = 0
 
     mutating func takeSteps() -> Int {
-        defer { steps = 0 }
+        defer {
+            searchEnd -= steps
+            steps = 0
+        }
         return steps
     }
 
@@ -53,6 +67,13 @@ struct GroupChoices: ~Copyable {
     mutating func begin() {
         given.removeAll()
         steps += 1
+        searchEnd = steps + Self.mostSearched
+    }
+
+    /// Members of each ring of the next group that may be asked: fewer when the groups before have
+    /// asked many, because all of theirs are full.
+    var mostAsked: Int {
+        min(SharedSubscriptions.mostSearched, max(Self.leastSearched, (searchEnd - steps) / 2))
     }
 
     mutating func give(_ choice: SharedSubscriptions.Choice) { given.append(choice) }
@@ -76,6 +97,11 @@ struct GroupChoices: ~Copyable {
         self.qos = qos
         topic.removeAll()
         for byte in name { topic.append(byte) }
+        message &+= 1
+        if message == 0 {
+            ahead.removeAll()
+            message = 1
+        }
         restart()
     }
 
@@ -111,11 +137,25 @@ struct GroupChoices: ~Copyable {
 
     /// The next group for which a member has to be chosen ahead; `nil` when none is left.
     mutating func nextGroup(_ shared: borrowing SharedSubscriptions) -> UInt32? {
+        searchEnd = steps + Self.mostSearched
         while next < shared.slicedCount {
             next += 1
-            if let group = shared.slicedGroup(at: next - 1) { return group }
+            if let group = shared.slicedGroup(at: next - 1), !isDelivered(to: group) {
+                return group
+            }
         }
         return nil
+    }
+
+    /// Notes that a group has got its copy of the message, or lost it.
+    mutating func noteDelivered(to group: UInt32) {
+        while ahead.count <= Int(group) { ahead.append(Ahead()) }
+        ahead[Int(group)].delivered = message
+    }
+
+    /// True when the group has got its copy of the message, whatever has changed since.
+    func isDelivered(to group: UInt32) -> Bool {
+        isActive && Int(group) < ahead.count && ahead[Int(group)].delivered == message
     }
 
     /// Keeps what was chosen for a group.

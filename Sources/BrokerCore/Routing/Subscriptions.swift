@@ -185,8 +185,8 @@ package struct Subscriptions: ~Copyable {
         return trie.match(topic, most: most)
     }
 
-    /// Groups whose members are chosen at once.
-    private static var mostGroups: Int { 128 }
+    /// Groups whose members are chosen at once: as many as the cache of matches holds for a topic.
+    private static var mostGroups: Int { 1_024 }
 
     private mutating func matchGroups(_ topic: UnsafeRawBufferPointer, most: Int) -> Bool {
         guard let found = shared.match(topic, most: most) else { return false }
@@ -261,7 +261,6 @@ package struct Subscriptions: ~Copyable {
     /// The group of a shared filter, which includes `$share/` and the group's name.
     package func group(_ filter: UnsafeRawBufferPointer) -> UInt32? { shared.group(filter) }
 
-    /// The filter of a group.
     package func filter(of group: UInt32) -> CompactBytes { shared.text(of: group) }
 
     package func contains(_ list: SessionSubscriptions, _ group: UInt32) -> Bool {
@@ -290,7 +289,8 @@ package struct Subscriptions: ~Copyable {
     ) -> SharedSubscriptions.Decision {
         if hasUnfinished { shared.settle(group, most: Self.mostSettled, isConnected) }
         return shared.choose(
-            of: group, qos: qos, asked: &choices.steps, mayReceive: mayReceive
+            of: group, qos: qos, most: choices.mostAsked, asked: &choices.steps,
+            mayReceive: mayReceive
         ) { unfinished.contains($0.session) ? .keepsNone : readiness($0) }
     }
 
@@ -304,7 +304,7 @@ package struct Subscriptions: ~Copyable {
 
     package mutating func give(_ choice: SharedSubscriptions.Choice) { choices.give(choice) }
 
-    /// Gives the message to another member of the same group than ``give(_:)`` has noted.
+    /// Gives it to another member of the same group than ``give(_:)`` has noted.
     package mutating func give(_ choice: SharedSubscriptions.Choice, at place: Int) {
         choices.give(choice, at: place)
     }
@@ -314,7 +314,7 @@ package struct Subscriptions: ~Copyable {
 
     // MARK: Choices ahead of the delivery
 
-    /// Begins, or goes on with, the choice of members for a message whose match in slices is complete.
+    /// Begins, or goes on with, the choice for a message whose match in slices is complete.
     package mutating func beginAhead(_ topic: UnsafeRawBufferPointer, _ qos: QoS) {
         choices.beginAhead(topic, qos)
     }
@@ -326,10 +326,13 @@ package struct Subscriptions: ~Copyable {
         choices.keep(choice, of: group, shared)
     }
 
+    package mutating func noteDelivered(to group: UInt32) { choices.noteDelivered(to: group) }
+    package func isDelivered(to group: UInt32) -> Bool { choices.isDelivered(to: group) }
+
     /// Members that were asked since ``takeWork()``.
     package var choiceSteps: Int { choices.steps }
 
-    /// True when members were chosen ahead for such a message; ``endAhead()`` has to follow.
+    /// True when members were chosen ahead for it; ``endAhead()`` has to follow.
     package func isAhead(_ topic: UnsafeRawBufferPointer, _ qos: QoS) -> Bool {
         choices.isAhead(topic, qos)
     }

@@ -201,12 +201,14 @@ package struct Sessions: ~Copyable {
         if records[session].setAwaitsCommit(true) { awaitingCommit.append(session) }
     }
 
-    /// Takes the list of sessions whose next message waited for a commit.
-    package mutating func takeAwaitingCommit(_ sessions: inout GrowableBuffer<UInt32>) {
-        while let session = awaitingCommit.popLast() {
+    /// Moves the sessions whose next message waited for a commit to the end of a list, in the order of
+    /// waiting.
+    package mutating func takeAwaitingCommit(_ sessions: inout RingBuffer<UInt32>) {
+        for session in awaitingCommit.contents {
             _ = records[session].setAwaitsCommit(false)
             if records[session].generation != 0 { sessions.append(session) }
         }
+        awaitingCommit.removeAll()
     }
 
     // MARK: Reports

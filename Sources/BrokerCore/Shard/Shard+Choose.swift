@@ -21,6 +21,7 @@ extension Shard {
         var left = Self.mostAsked
         for match in subscriptions.groups {
             let group = match.session
+            guard !isAhead || !subscriptions.isDelivered(to: group) else { continue }
             let ahead = isAhead ? aheadChoice(of: group, qos: qos, bytes: bytes) : nil
             let choice: SharedSubscriptions.Decision
             switch ahead {
@@ -128,21 +129,51 @@ extension Shard {
     /// Goes on with the choice of members for a message whose match in slices is complete, for about so
     /// many steps; the last group may exceed them. True when all are chosen:
     /// ``chooseMembers(_:qos:bytes:isCounted:)`` then takes them, except those that have left or changed
-    /// meanwhile.
+    /// meanwhile. Members that are sent a copy here are not among them.
     package mutating func chooseSlice(
-        _ topic: UnsafeRawBufferPointer, qos: QoS, steps: Int
+        _ topic: UnsafeRawBufferPointer, qos: QoS, steps: Int, copy: AtMostOnceCopy?
     ) -> Bool {
         var left = steps
         subscriptions.beginAhead(topic, qos)
+        // They are many, so that nobody's answer waits for them.
+        if copy != nil { connections.beginDelivery(to: .max) }
+        defer { connections.endDelivery() }
         while left > 0 {
             guard let group = subscriptions.nextGroupAhead() else { return true }
             let before = (subscriptions.choiceSteps, rights.steps)
-            // Room for the whole message is looked for once more at the delivery.
-            subscriptions.keepAhead(askMembers(of: group, topic, qos: qos, bytes: 0), of: group)
+            if let copy {
+                deliver(copy, of: topic, to: group)
+                left -= 1
+            } else {
+                // Room for the whole message is looked for once more at the delivery.
+                subscriptions.keepAhead(askMembers(of: group, topic, qos: qos, bytes: 0), of: group)
+            }
             left -= 1 + subscriptions.choiceSteps - before.0
             left -= (rights.steps - before.1) * WorkBudget.ruleStep / WorkBudget.matchStep
         }
         return false
+    }
+
+    /// Sends a group its copy of a message whose other copies may follow in later turns.
+    private mutating func deliver(
+        _ copy: AtMostOnceCopy, of topic: UnsafeRawBufferPointer, to group: UInt32
+    ) {
+        // A copy that no queue keeps needs no room there.
+        var hasSwept = true
+        let choice = chooseMember(
+            of: group, topic, qos: .atMostOnce, bytes: copy.size, &hasSwept)
+        subscriptions.noteDelivered(to: group)
+        context.budget.spend(WorkBudget.delivery(bytes: copy.size, qos: .atMostOnce))
+        switch (copy, choice) {
+        case (.packet(let packet, let size, let payloadBytes), .member(let member)):
+            if deliverAtMostOnce(packet, size, to: member.session) {
+                context.counters.publishSent(.atMostOnce, payloadBytes: payloadBytes)
+            }
+        case (.packet, _): lose(topic, choice)
+        case (.system(let message), .member(let member)):
+            sendSystemMessage(message, to: member.session, retain: false)
+        case (.system, _): return
+        }
     }
 
     /// What was chosen for a group ahead, if it still holds; full when the member has no room by now.

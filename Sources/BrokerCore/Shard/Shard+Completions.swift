@@ -12,41 +12,47 @@ extension Shard {
         commits.updateRefusal()
         takeCommits()
         if (wasRefusing && !commits.isRefusing) || (wasFull && !commits.isBacklogFull) {
-            resumeStoreWaiters()
+            connections.releaseStoreWaiters()
+            walks.letGoOn()
             agenda.isStirred = true
         }
+        if connections.hasReleased { resumeStoreWaiters() }
         takeSlices()
         readEnded()
         closeEndingWithinBudget()
     }
 
+    /// Sessions whose messages are released each time that a turn settles.
+    private static var mostReleased: Int { 1_024 }
+
     private mutating func takeCommits() {
-        guard commits.fetchCompletions() else { return }
+        if commits.fetchCompletions() { finishCompletions() }
+        guard committed.count > 0 else { return }
+        // A stored message to very many is released to all of them here.
+        connections.beginSource()
+        connections.beginDelivery(to: committed.count)
+        for _ in 0..<Self.mostReleased {
+            guard let session = committed.popFirst() else { break }
+            if sessions[session].generation != 0 { pump(session) }
+        }
+        connections.endDelivery()
+    }
+
+    private mutating func finishCompletions() {
         while let action = commits.nextCompletion(context) { carryOut(action) }
         while let action = commits.nextRepeat() { carryOut(action) }
         commits.finishCompletions(context)
         while let handle = commits.nextOpening() { finishCommit(handle) }
         sessions.takeAwaitingCommit(&committed)
-        // A stored message to very many is released to all of them here.
-        connections.beginSource()
-        connections.beginDelivery(to: committed.count)
-        while let session = committed.popLast() {
-            if sessions[session].generation != 0 { pump(session) }
-        }
-        connections.endDelivery()
     }
 
     /// Goes on with queues whose messages are checked under new rules, for a share of the turn.
     @inline(never)
     package mutating func continueRechecks() {
         let bound = rights.steps + 4 * WorkBudget.mostRuleSteps
-        for handle in rechecks.take() {
-            guard connections.isLive(handle) else { continue }
-            if rights.steps < bound {
-                pump(connections[handle].session)
-            } else {
-                rechecks.add(handle)
-            }
+        for _ in 0..<min(rechecks.count, Self.mostReleased) where rights.steps < bound {
+            guard let handle = rechecks.popFirst() else { break }
+            if connections.isLive(handle) { pump(connections[handle].session) }
         }
         chargeRights()
     }
@@ -59,9 +65,16 @@ extension Shard {
         }
     }
 
-    /// Resumes waiting clients in the order of waiting, because the store accepts messages again.
+    /// Clients that have waited for the store and go on each time that a turn settles; more follow
+    /// then, and in the next turns.
+    private static var mostResumed: Int { 256 }
+
+    /// Resumes some of the clients that have waited for the store, in the order of waiting.
+    @inline(never)
     private mutating func resumeStoreWaiters() {
-        for handle in connections.takeStoreWaiters() { resumeIfPossible(handle) }
-        walks.letGoOn()
+        for _ in 0..<Self.mostResumed {
+            guard let handle = connections.popStoreWaiter() else { return }
+            resumeIfPossible(handle)
+        }
     }
 }

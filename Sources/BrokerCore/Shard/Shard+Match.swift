@@ -60,18 +60,32 @@ extension Shard {
         of topic: UnsafeRawBufferPointer, qos: QoS, from publisher: Handle
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
         if let matches = receivers(of: topic, most: WorkBudget.mostMatchSteps) { return matches }
-        return matchSlice(topic, qos, from: publisher)
+        return matchSlice(topic, qos, from: publisher, copy: nil)
+    }
+
+    /// The receivers of a client's packet of QoS 0 without RETAIN, as the other method finds them. Very
+    /// many groups are sent their copies meanwhile.
+    @inline(__always)
+    package mutating func receivers(
+        of topic: UnsafeRawBufferPointer, _ payload: UnsafeRawBufferPointer, packetBytes: UInt32,
+        from publisher: Handle
+    ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
+        if let matches = receivers(of: topic, most: WorkBudget.mostMatchSteps) { return matches }
+        return matchSlice(
+            topic, .atMostOnce, from: publisher,
+            copy: context.topicTraces.isActive
+                ? nil : AtMostOnceCopy(topic, payload, packetBytes: Int(packetBytes)))
     }
 
     @inline(never)
     private mutating func matchSlice(
-        _ topic: UnsafeRawBufferPointer, _ qos: QoS, from client: Handle
+        _ topic: UnsafeRawBufferPointer, _ qos: QoS, from client: Handle, copy: AtMostOnceCopy?
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
         let publisher = MatchPublisher.connection(client)
         // What has just been read begins no match in slices while others wait in line.
         guard
             matchPublisher == publisher || turn.isContinuing || connections.turnWaiterCount == 0,
-            matchSlice(topic, qos, for: publisher)
+            matchSlice(topic, qos, for: publisher, copy: copy)
         else {
             connections.awaitTurn(client)
             return nil
@@ -84,16 +98,18 @@ extension Shard {
     /// ``receivers(of:isCounted:)`` costs little; ``endMatch(of:)`` has to follow. Without a QoS it is a
     /// question, which chooses no members of groups.
     package mutating func isMatched(
-        _ topic: UnsafeRawBufferPointer, qos: QoS?, for publisher: MatchPublisher
+        _ topic: UnsafeRawBufferPointer, qos: QoS?, for publisher: MatchPublisher,
+        copy: AtMostOnceCopy? = nil
     ) -> Bool {
         receivers(of: topic, most: WorkBudget.mostMatchSteps, isCounted: false) != nil
-            || matchSlice(topic, qos, for: publisher)
+            || matchSlice(topic, qos, for: publisher, copy: copy)
     }
 
     /// Goes on with a match for the share of the turn; true when it is complete. False also while
     /// another publisher has one under way, and waits for a turn to go on with it.
     private mutating func matchSlice(
-        _ topic: UnsafeRawBufferPointer, _ qos: QoS?, for publisher: MatchPublisher
+        _ topic: UnsafeRawBufferPointer, _ qos: QoS?, for publisher: MatchPublisher,
+        copy: AtMostOnceCopy?
     ) -> Bool {
         // Steps of the attempt to make it at once.
         chargeMatch()
@@ -104,11 +120,11 @@ extension Shard {
         let steps = context.budget.matchSteps
         let isComplete =
             rights.areRestricted
-            ? permittedSlice(topic, steps: steps, isReported: qos != nil)
+            ? permittedSlice(topic, steps: steps, isReported: qos != nil && publisher != .system)
             : subscriptions.matchSlice(topic, steps: steps)
         chargeMatch()
         guard isComplete, let qos, subscriptions.hasShared else { return isComplete }
-        let areChosen = chooseSlice(topic, qos: qos, steps: context.budget.matchSteps)
+        let areChosen = chooseSlice(topic, qos: qos, steps: context.budget.matchSteps, copy: copy)
         chargeMatch()
         return areChosen
     }
@@ -143,6 +159,7 @@ extension Shard {
         case nil: false
         case .features: followers.awaitsMatch
         case .question: followers.awaitsReceivers
+        case .system: system.isPublishing
         case .connection(let handle):
             connections.isCurrent(handle)
                 && (connections[handle].intake.awaitsTurn
@@ -168,4 +185,6 @@ package enum MatchPublisher: Equatable, BitwiseCopyable {
     case features
     /// An operator who asks for the receivers of a topic.
     case question
+    /// The broker, for its own topics.
+    case system
 }

@@ -168,7 +168,13 @@ extension Shard {
         switch publish.delivery {
         case .atMostOnce:
             guard !isReserved, mayPublish(handle, topic) else { return }
-            guard let matches = receivers(of: topic, qos: publish.delivery.qos, from: handle) else {
+            guard
+                let matches = publish.retain
+                    ? receivers(of: topic, qos: .atMostOnce, from: handle)
+                    : receivers(
+                        of: topic, bytes[publish.payload], packetBytes: frame.packet.count,
+                        from: handle)
+            else {
                 withdraw(publish, session)
                 return
             }

@@ -41,25 +41,6 @@ extension Shard {
         return true
     }
 
-    /// Copies a packet to the output of the session's client; false when the client does not get it.
-    @inline(__always)
-    private mutating func deliverAtMostOnce(
-        _ packet: UnsafeRawPointer, _ size: Int, to session: UInt32
-    ) -> Bool {
-        guard let target = sessions[session].connection, connections[target].machine.isOpen else {
-            if sessions[session].isUsed { drop(session, .offline) }
-            return false
-        }
-        guard connections[target].outlet.count < context.limits.outputBytes else {
-            drop(session, .slowReader)
-            return false
-        }
-        sessions[session].publishesSent += 1
-        connections[target].outlet.append(packet: packet, count: size, pool: context.pool)
-        connections.markDirty(target)
-        return true
-    }
-
     /// Delivers a message to all matching sessions [MQTT-4.5.0-1], `matches`, which were found last,
     /// and to members of the groups that match; the caller keeps its reference.
     ///

@@ -101,62 +101,71 @@ extension Shard {
 
     // MARK: Topics below $SYS/
 
-    /// Prepares for a new subscription; `filter` is the plain part of a shared one.
+    /// Prepares for a new subscription; `filter` is the plain part of a shared one. There are no other
+    /// subscribers then.
     package mutating func prepareSystemTopics(for filter: UnsafeRawBufferPointer) {
         if system.subscribe(filter, at: context.now) == .refresh { _ = refreshSystemTopics() }
     }
 
-    /// Publishes the topics if they are due.
+    /// Begins to publish the topics if they are due.
     package mutating func publishDueSystemTopics() {
         guard system.isDue(at: context.now) else { return }
-        let hasSubscribers = refreshSystemTopics()
-        system.published(at: context.now, hasSubscribers: hasSubscribers)
+        system.begin(refreshSystemTopics(), hasShared: subscriptions.hasShared)
+        continueSystemTopics()
     }
 
-    /// Publishes changed values; false without any subscriber.
-    private mutating func refreshSystemTopics() -> Bool {
-        // A topic lookup does not find groups whose members are all offline.
-        var hasSubscribers = subscriptions.hasShared
-        for (topic, change) in system.refresh(figures, at: context.now) {
-            if let change { publishSystemMessage(topic, change) }
-            if !hasSubscribers {
-                hasSubscribers = topic.withUnsafeBytes {
-                    !receivers(of: $0, isCounted: false).isEmpty
-                }
-            }
+    /// Retains changed values. Returns all topics, with the values that have changed.
+    private mutating func refreshSystemTopics() -> [(topic: [UInt8], change: String?)] {
+        let topics = system.refresh(figures, at: context.now)
+        for (topic, change) in topics {
+            guard let change else { continue }
+            let message = systemMessage(topic, change)
+            retained.keepSystem(message)
+            message.release(in: pool)
         }
-        return hasSubscribers
+        return topics
     }
 
-    /// Retains a new value and sends it to subscribers.
-    private mutating func publishSystemMessage(_ topic: [UInt8], _ value: String) {
-        let message = topic.withUnsafeBytes { topic in
+    private func systemMessage(_ topic: [UInt8], _ value: String) -> Message {
+        topic.withUnsafeBytes { topic in
             Array(value.utf8).withUnsafeBytes { payload in
                 Message(topic: topic, payload: payload, qos: .atMostOnce, retain: true, pool: pool)
             }
         }
-        defer { message.release(in: pool) }
-        retained.keepSystem(message)
-        for match in receivers(of: message.topic, isCounted: false) {
-            sendSystemMessage(message, to: match.session, retain: false)
-        }
-        guard subscriptions.hasShared else { return }
-        for choice in chooseMembers(
-            message.topic, qos: .atMostOnce, bytes: message.contentBytes, isCounted: false)
-        {
-            sendSystemMessage(message, to: choice.session, retain: false)
+    }
+
+    /// Goes on with the publication of changed values, for what the turn has left.
+    package mutating func continueSystemTopics() {
+        while !context.budget.isSpent, let (topic, change) = system.next {
+            let message = systemMessage(topic, change ?? "")
+            defer { message.release(in: pool) }
+            let copy = change == nil ? nil : AtMostOnceCopy.system(message)
+            guard
+                isMatched(
+                    message.topic, qos: change == nil ? nil : .atMostOnce, for: .system, copy: copy)
+            else { return }
+            let count = publishSystemMessage(message, isChanged: change != nil)
+            endMatch(of: .system)
+            system.published(at: context.now, hasSubscribers: count > 0)
         }
     }
 
-    /// Sends one of the broker's own values. Offline clients and slow readers miss it.
-    ///
-    /// Only the connection's bytes count it, so that watching does not change the watched figures.
-    package mutating func sendSystemMessage(_ message: Message, to session: UInt32, retain: Bool) {
-        guard let target = sessions[session].connection, connections[target].machine.isOpen,
-            connections[target].outlet.count < context.limits.outputBytes
-        else { return }
-        connections[target].outlet.append(
-            message, qos: .atMostOnce, retain: retain, pool: context.pool)
-        connections.markDirty(target)
+    /// Sends a value that has changed to its subscribers; returns their number.
+    private mutating func publishSystemMessage(_ message: Message, isChanged: Bool) -> Int {
+        let matches = receivers(of: message.topic, isCounted: false)
+        guard isChanged else { return matches.count }
+        connections.beginDelivery(to: matches.count)
+        for match in matches { sendSystemMessage(message, to: match.session, retain: false) }
+        connections.endDelivery()
+        var count = matches.count
+        if subscriptions.hasShared {
+            let choices = chooseMembers(
+                message.topic, qos: .atMostOnce, bytes: message.contentBytes, isCounted: false)
+            for choice in choices { sendSystemMessage(message, to: choice.session, retain: false) }
+            count += choices.count
+        }
+        context.budget.spend(
+            count * WorkBudget.delivery(bytes: message.contentBytes, qos: .atMostOnce))
+        return count
     }
 }

@@ -93,6 +93,7 @@ extension Shard {
             if context.now >= turn.quietUntil { expireTimers() }
             turn.quietUntil = MonotonicTime(milliseconds: 0)
             if !rechecks.isEmpty { continueRechecks() }
+            if system.isPublishing { continueSystemTopics() }
             return readNext()
         case .judging(let handle):
             judge(handle)
@@ -218,7 +219,8 @@ extension Shard {
         let hasWork =
             connections.hasWork || commits.hasWork || walks.hasWork
             || bans.isSearching || userDisconnects.hasWork
-            || subscriptions.hasUnfinished || !rechecks.isEmpty
+            || subscriptions.hasUnfinished || !rechecks.isEmpty || committed.count > 0
+            || system.isPublishing
             || (endedSessions.hasWork && !commits.holdsMessages)
             || (!handOvers.isEmpty && !commits.isBacklogFull)
         guard !hasWork else { return context.now }

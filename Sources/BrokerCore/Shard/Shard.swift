@@ -52,7 +52,7 @@ public struct Shard: ~Copyable {
     /// Sessions being restored during a start.
     package var restoration = Restoration()
     /// Sessions whose next message waited for a commit, while they are processed.
-    package var committed = GrowableBuffer<UInt32>()
+    package var committed = RingBuffer<UInt32>()
     /// True when passwords or tokens are checked; otherwise user names are unproven.
     package let verifiesPasswords: Bool
     /// True when logins are checked of clients, too, whose certificates name them.
@@ -205,6 +205,7 @@ public struct Shard: ~Copyable {
     /// True when packets, output or the ends of connections wait for the next turn.
     public var hasTurnWaiters: Bool {
         connections.hasUnsent || connections.turnWaiterCount > 0 || connections.hasEnding
+            || connections.hasReleased || committed.count > 0 || system.isPublishing
     }
 
     /// True when this turn's work is spent: of what is read now, only small packets are handled.

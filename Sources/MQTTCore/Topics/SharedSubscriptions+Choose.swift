@@ -37,8 +37,8 @@ extension SharedSubscriptions {
 
     /// Connected members asked for one that is sent the message at once, before it waits with another.
     private static var mostAsked: Int { 8 }
-    /// Members of each ring that are asked. Bounds the cost of a message to a large group.
-    private static var mostSearched: Int { 1_000 }
+    /// Members of each ring that are asked at most. Bounds the cost of a message to a large group.
+    public static var mostSearched: Int { 1_000 }
 
     /// Chooses the member of one group that gets the next message of QoS `qos`, and gives the turn to
     /// the one behind it.
@@ -46,18 +46,20 @@ extension SharedSubscriptions {
     /// Connected members come first, those that are sent the message at once before those whose queue
     /// takes it; then offline members whose session keeps it. Only when none of them has room is the
     /// answer ``Decision/full(member:)``. `mayReceive` tells whether a session may read the topic.
-    /// `asked` grows by the number of members that were looked at.
+    /// `asked` grows by the number of members that were looked at, at most `most` in each ring.
     public mutating func choose(
-        of group: UInt32, qos: QoS, asked: inout Int, mayReceive: (UInt32) -> Bool,
-        readiness: (Choice) -> Readiness
+        of group: UInt32, qos: QoS, most: Int = mostSearched, asked: inout Int,
+        mayReceive: (UInt32) -> Bool, readiness: (Choice) -> Readiness
     ) -> Decision {
         let online = search(
-            group, isOnline: true, asked: &asked, mayReceive: mayReceive, readiness: readiness)
+            group, isOnline: true, most: most, asked: &asked, mayReceive: mayReceive,
+            readiness: readiness)
         if let member = online.atOnce ?? online.queues { return .member(takeTurn(member)) }
         var offline = Found()
         if qos != .atMostOnce {
             offline = search(
-                group, isOnline: false, asked: &asked, mayReceive: mayReceive, readiness: readiness)
+                group, isOnline: false, most: most, asked: &asked, mayReceive: mayReceive,
+                readiness: readiness)
         }
         if let member = offline.queues { return .member(takeTurn(member)) }
         if let member = online.full ?? offline.full { return .full(member: member) }
@@ -66,15 +68,15 @@ extension SharedSubscriptions {
     }
 
     private func search(
-        _ group: UInt32, isOnline: Bool, asked: inout Int, mayReceive: (UInt32) -> Bool,
-        readiness: (Choice) -> Readiness
+        _ group: UInt32, isOnline: Bool, most: Int, asked: inout Int,
+        mayReceive: (UInt32) -> Bool, readiness: (Choice) -> Readiness
     ) -> Found {
         var found = Found()
         guard let first = first(group, isOnline: isOnline) else { return found }
         // No offline member is sent anything at once.
         var preferring = isOnline ? Self.mostAsked : 1
         var member = first
-        for _ in 0..<Self.mostSearched {
+        for _ in 0..<most {
             asked += 1
             let readiness = readiness(self[member])
             // A second one that is full teaches nothing, and costs no question to the rules.
