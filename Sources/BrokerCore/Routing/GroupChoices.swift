@@ -44,6 +44,10 @@ struct GroupChoices: ~Copyable {
     private var isActive = false
     /// The place of the next group among those that match.
     private var next = 0
+    /// True when no group is left, ...
+    private var isComplete = false
+    /// ... and when for some of them a member was chosen whose copy is delivered later.
+    private var hasKept = false
     /// Sessions whose rights have changed since.
     private var changed: Set<UInt32> = []
     /// Members that were asked since ``takeSteps()``.
@@ -102,6 +106,7 @@ struct GroupChoices: ~Copyable {
             ahead.removeAll()
             message = 1
         }
+        hasKept = false
         restart()
     }
 
@@ -109,6 +114,7 @@ struct GroupChoices: ~Copyable {
     mutating func restart() {
         guard isActive else { return }
         next = 0
+        isComplete = false
         changed.removeAll()
         stamp &+= 1
         if stamp == 0 {
@@ -144,7 +150,14 @@ struct GroupChoices: ~Copyable {
                 return group
             }
         }
+        isComplete = true
         return nil
+    }
+
+    /// True when every group that matches the topic has got its copy, so that none needs to be looked
+    /// at for the rest of the delivery.
+    func areAllDelivered(of name: UnsafeRawBufferPointer) -> Bool {
+        isComplete && !hasKept && isAhead(name, .atMostOnce)
     }
 
     /// Notes that a group has got its copy of the message, or lost it.
@@ -163,6 +176,7 @@ struct GroupChoices: ~Copyable {
         _ choice: SharedSubscriptions.Decision, of group: UInt32,
         _ shared: borrowing SharedSubscriptions
     ) {
+        hasKept = true
         while ahead.count <= Int(group) { ahead.append(Ahead()) }
         var entry = Ahead(stamp: stamp, version: shared.version(of: group), choice: choice)
         switch choice {

@@ -105,7 +105,6 @@ package struct Subscriptions: ~Copyable {
         shared.setOnline(list.shared, isOnline)
     }
 
-    /// True when changes are left for a later turn.
     package var hasUnfinished: Bool { !unfinished.isEmpty || !shared.isSettled }
 
     /// True when ``beginTurn()`` and ``nextEmptied()`` have something to do.
@@ -189,6 +188,10 @@ package struct Subscriptions: ~Copyable {
     private static var mostGroups: Int { 1_024 }
 
     private mutating func matchGroups(_ topic: UnsafeRawBufferPointer, most: Int) -> Bool {
+        if choices.areAllDelivered(of: topic) {
+            groups = UnsafeBufferPointer(start: nil, count: 0)
+            return true
+        }
         guard let found = shared.match(topic, most: most) else { return false }
         groups = found
         return most == .max || found.count <= Self.mostGroups
@@ -238,7 +241,6 @@ package struct Subscriptions: ~Copyable {
         return shared.isEmpty || shared.matchSlice(topic, steps: &left)
     }
 
-    /// Drops what ``matchSlice(_:steps:)`` has found.
     package mutating func endSlices() {
         choices.endUnfinished(shared)
         trie.endSlices()
@@ -258,7 +260,6 @@ package struct Subscriptions: ~Copyable {
 
     // MARK: Groups
 
-    /// The group of a shared filter, which includes `$share/` and the group's name.
     package func group(_ filter: UnsafeRawBufferPointer) -> UInt32? { shared.group(filter) }
 
     package func filter(of group: UInt32) -> CompactBytes { shared.text(of: group) }
@@ -277,7 +278,7 @@ package struct Subscriptions: ~Copyable {
 
     package func memberCount(of group: UInt32) -> Int { shared.memberCount(of: group) }
 
-    /// Members examined for a connected one while memberships stand in the wrong ring.
+    /// Members looked at for a connected one while memberships stand in the wrong ring.
     private static var mostSettled: Int { 1_000 }
 
     /// Chooses the member of one group that gets the next message of QoS `qos`; see
@@ -309,7 +310,6 @@ package struct Subscriptions: ~Copyable {
         choices.give(choice, at: place)
     }
 
-    /// Valid until the next ``beginChoices()``.
     package var members: UnsafeBufferPointer<SharedSubscriptions.Choice> { choices.members }
 
     // MARK: Choices ahead of the delivery
