@@ -33,6 +33,50 @@ struct DocumentPathTests {
         #expect(links > 50, "the scan of the documents found too little")
     }
 
+    @Test("a link to a heading leads to one that exists")
+    func anchors() {
+        var links = 0
+        let headings = Dictionary(
+            uniqueKeysWithValues: Self.documents.map { ($0.path, Self.anchors(of: $0)) })
+        for document in Self.documents {
+            let folder = document.path.split(separator: "/").dropLast()
+            for (line, text) in Self.prose(of: document) {
+                for match in text.matches(of: #/\]\(([^)#\s:]*)#([^)\s]+)\)/#) {
+                    let path =
+                        match.1.isEmpty
+                        ? document.path : Self.resolved(folder + match.1.split(separator: "/"))
+                    guard let path, let known = headings[path] else { continue }
+                    links += 1
+                    #expect(
+                        known.contains(String(match.2)),
+                        "\(document.path):\(line) links to #\(match.2) of \(path), which is no heading")
+                }
+            }
+        }
+        #expect(links > 50, "the scan of the documents found too little")
+    }
+
+    /// The names by which a page's headings are linked: in small letters, without punctuation, with
+    /// dashes for blanks.
+    private static func anchors(of document: SourceFile) -> Set<String> {
+        var found: Set<String> = []
+        for (_, text) in prose(of: document) where text.hasPrefix("#") {
+            let heading = text.drop { $0 == "#" }.trimmingPrefix(" ")
+                .replacing(#/\[([^\]]*)\]\([^)]*\)/#) { $0.1 }
+            let kept = heading.lowercased().filter {
+                $0.isLetter || $0.isNumber || "-_ ".contains($0)
+            }
+            let name = kept.replacing(" ", with: "-")
+            var (unique, number) = (name, 0)
+            while found.contains(unique) {
+                number += 1
+                unique = "\(name)-\(number)"
+            }
+            found.insert(unique)
+        }
+        return found
+    }
+
     @Test("a path in backticks exists")
     func paths() {
         var paths = 0

@@ -8,8 +8,10 @@ import re
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -159,6 +161,32 @@ def test_the_receiver_hears_all_and_the_office_survives_a_kill(office, hermesd):
         eventually(
             lambda: office.outcomes == {"row-1": "acknowledged", "row-2": "acknowledged"},
             "both events")
+
+
+def test_a_page_of_a_proxy_between_is_asked_again(office):
+    """First a page for people with a date, then what the broker would say."""
+    answers = [(502, "<h1>Bad Gateway</h1>"), (200, json.dumps({"matched": 1, "duplicate": False}))]
+
+    class Between(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            status, body = answers.pop(0)
+            self.send_response(status)
+            self.send_header("Retry-After", "Thu, 26 Nov 2026 09:00:00 GMT")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Between) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        (office.folder / "shop.token").write_text("x" * 32)
+        url = f"http://127.0.0.1:{server.server_port}"
+        told = office.run("tell.py", url, "1", "7", "SIGNED", "row-1")
+        server.shutdown()
+    assert told == "published for 1 phones\n" and not answers
 
 
 def test_every_program_of_the_guide_is_tested():
