@@ -49,7 +49,8 @@ struct DocumentPathTests {
                     links += 1
                     #expect(
                         known.contains(String(match.2)),
-                        "\(document.path):\(line) links to #\(match.2) of \(path), which is no heading")
+                        "\(document.path):\(line) links to #\(match.2) of \(path), which is no heading"
+                    )
                 }
             }
         }

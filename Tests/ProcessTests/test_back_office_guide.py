@@ -15,7 +15,6 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-
 from harness.admin import hermesctl
 from harness.broker import REPOSITORY, free_port
 from harness.raw_client import RawClient
