@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,8 +32,8 @@ def proxied() -> Iterator[Callable[..., HTTPProxy]]:
     """Starts proxies; they are closed at the end."""
     started: list[HTTPProxy] = []
 
-    def start(broker: Hermesd, **options: str) -> HTTPProxy:
-        started.append(HTTPProxy(broker.address, **options))
+    def start(target: Hermesd | Listener, **options: str) -> HTTPProxy:
+        started.append(HTTPProxy(target.address, **options))
         return started[-1]
 
     yield start
@@ -109,9 +110,7 @@ def test_a_port_without_websocket_is_told(start_broker: StartBroker, phone: Star
     assert "state: connected" not in seven.log.text
 
 
-def test_headers_of_the_request_leave_only_after_the_pin_is_found_right(
-    phone: StartPhone, start_broker: StartBroker, authority: Authority, pair: Certificate
-) -> None:
+def test_headers_of_the_request_are_sent(phone: StartPhone) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(PATIENCE)
         seven = phone(
@@ -125,12 +124,46 @@ def test_headers_of_the_request_leave_only_after_the_pin_is_found_right(
             assert {b"Authorization: Bearer secret", b"X-Tenant: a"} <= set(head.split(b"\r\n"))
             one.sendall(b"220 mail.example ESMTP\r\n\r\n")
             seven.await_note("WebSocket failed: the answer to the request is no HTTP")
-    broker = start_broker(environment=websocket_environment() | tls_environment(pair))
-    other = phone(
-        ("localhost", broker.port), "phone-8", "--websocket", "/mqtt", "--header", "A: b",
-        *trust(authority, SAFE, "sha256/" + "B" * 42 + "A="))
-    other.await_note("no pin is that of the broker's key")
-    assert "WebSocket" not in other.log.text
+
+
+class Listener:
+    """A server of TLS that takes one connection, and keeps the first bytes that come in it."""
+
+    def __init__(self, pair: Certificate) -> None:
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(pair.certificate, pair.key)
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._server.settimeout(PATIENCE)
+        self.address: tuple[str, int] = self._server.getsockname()
+
+    def first_bytes(self) -> bytes:
+        """Nothing if the client goes away first, after the handshake."""
+        with self._server, self._server.accept()[0] as connection:
+            connection.settimeout(PATIENCE)
+            with self._context.wrap_socket(connection, server_side=True) as tls:
+                try:
+                    return tls.recv(4_096)
+                except (ssl.SSLEOFError, ConnectionResetError):
+                    return b""
+
+
+def test_headers_of_the_request_leave_only_after_the_pin_is_found_right(
+    phone: StartPhone, authority: Authority, pair: Certificate
+) -> None:
+    def bytes_of_a_phone(*pins: str) -> bytes:
+        listener = Listener(pair)
+        seven = phone(
+            listener.address, "phone-7", "--websocket", "/mqtt",
+            "--header", "Authorization: Bearer secret", *trust(authority, *pins))
+        received = listener.first_bytes()
+        if not received:
+            seven.await_note("no pin is that of the broker's key")
+        seven.kill()
+        return received
+
+    # The same eye sees them when the pin is right.
+    assert b"Authorization: Bearer secret" in bytes_of_a_phone(pin(pair), SAFE)
+    assert bytes_of_a_phone(SAFE, "sha256/" + "B" * 42 + "A=") == b""
 
 
 # --- client certificates ---------------------------------------------------------------------------
@@ -202,6 +235,17 @@ def test_a_key_of_another_certificate_is_refused_at_once(
     assert seven.process.wait(PATIENCE) == 1
 
 
+@pytest.mark.parametrize(
+    "shown", [["--certificate", "a.crt", "--key", "a.key"], ["--key", "a.key"], ["--identity", "a.p12"]],
+    ids=["pem", "key", "pkcs12"])
+def test_a_certificate_is_not_ignored_without_tls(
+    start_broker: StartBroker, phone: StartPhone, shown: list[str]
+) -> None:
+    seven = phone(start_broker().address, "phone-7", *shown)
+    seven.await_note("cannot begin: .*need TLS: name the broker's keys with --pin")
+    assert seven.process.wait(PATIENCE) == 1
+
+
 # --- proxies ---------------------------------------------------------------------------------------
 
 
@@ -234,3 +278,29 @@ def test_a_proxy_that_refuses_is_told(
         "disconnected: the proxy opened no way to the broker: it answered 407 Proxy Auth")
     other = phone(("elsewhere.example", 1883), "phone-8", "--proxy", proxy.address)
     other.await_note("it answered 403 Forbidden")
+
+
+@pytest.mark.parametrize(
+    ("host", "names", "trusted"),
+    [("localhost", "DNS:localhost", True),
+     # The address is the proxy's, and that of the connection's other end.
+     ("localhost", "DNS:elsewhere.example,IP:127.0.0.1", False),
+     ("192.0.2.7", "IP:192.0.2.7", True),
+     ("192.0.2.7", "DNS:192.0.2.7,IP:127.0.0.1", False)])
+def test_behind_a_proxy_the_certificate_is_for_the_broker_and_not_for_the_proxy(
+    phone: StartPhone, authority: Authority, proxied: Callable[..., HTTPProxy], host: str,
+    names: str, trusted: bool,
+) -> None:
+    pair = authority.issue("behind", names=names)
+    listener = Listener(pair)
+    proxy = proxied(listener, host=host)
+    seven = phone(
+        (host, listener.address[1]), "phone-7", "--user", "seven",
+        *trust(authority, pin(pair), SAFE), "--proxy", proxy.address,
+        environment={"HERMES_PASSWORD": "secret"})
+    received = listener.first_bytes()
+    if trusted:
+        assert b"seven" in received
+    else:
+        assert received == b""
+        seven.await_note(f"disconnected: .*another host: none of its names is {host}")

@@ -97,6 +97,11 @@ struct ConnectionOptions: ParsableArguments {
     private func server(_ host: String, _ port: Int?) throws -> HermesClient.Server {
         var server: HermesClient.Server
         if pins.isEmpty, roots == nil {
+            guard certificate == nil, key == nil, identity == nil else {
+                throw ValidationError(
+                    "--certificate, --key and --identity need TLS: name the broker's keys with "
+                        + "--pin, and with --roots an authority of your own")
+            }
             server = .plain(host, port: port ?? 1883)
         } else {
             var trusted = HermesClient.Roots.system

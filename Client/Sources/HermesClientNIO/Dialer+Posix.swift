@@ -11,7 +11,7 @@
         package init(_ endpoint: BrokerEndpoint) throws(EndpointError) {
             self.endpoint = endpoint
             context = try endpoint.trust.map { trust throws(EndpointError) in
-                try Self.makeContext(trust)
+                try Self.makeContext(trust, behindProxy: endpoint.proxy != nil)
             }
         }
 
@@ -48,7 +48,10 @@
                 let tls = try NIOSSLClientHandler(
                     context: context, serverHostname: endpoint.isHostName ? endpoint.host : nil)
                 try pipeline.addHandlers(
-                    tls, TrustHandler { Self.objection(to: tls.peerCertificate, trust) })
+                    tls,
+                    TrustHandler { [endpoint] in
+                        endpoint.objection(to: tls.peerCertificate, trust)
+                    })
             }
             if let webSocket = endpoint.webSocket {
                 try pipeline.addHandler(
@@ -61,20 +64,14 @@
                     opensWhenActive: context == nil && endpoint.webSocket == nil))
         }
 
-        private static func objection(
-            to certificate: NIOSSLCertificate?, _ trust: TLSTrust
-        ) -> String? {
-            guard let key = try? certificate?.extractPublicKey().toSPKIBytes() else {
-                return "the broker's certificate holds no key that can be read"
-            }
-            let pin = SHA256.hash(key)
-            return trust.pins.contains(pin) ? nil : PinText.objection(to: pin)
-        }
-
-        private static func makeContext(_ trust: TLSTrust) throws(EndpointError) -> NIOSSLContext {
+        private static func makeContext(
+            _ trust: TLSTrust, behindProxy: Bool
+        ) throws(EndpointError) -> NIOSSLContext {
             var configuration = TLSConfiguration.makeClientConfiguration()
             configuration.minimumTLSVersion = .tlsv12
             configuration.shutdownTimeout = TransportConnection.closeTime
+            // NIOSSL would compare the certificate with the proxy's address; see `objection`.
+            if behindProxy { configuration.certificateVerification = .noHostnameVerification }
             if let pem = trust.rootCertificates {
                 configuration.trustRoots = .certificates(try certificates(pem, "root certificates"))
             }
@@ -138,6 +135,21 @@
     extension BrokerEndpoint {
         /// False for an IP address, which has no place in the handshake (RFC 6066, section 3); the
         /// certificate is then compared with the address.
-        var isHostName: Bool { (try? SocketAddress(ipAddress: host, port: port)) == nil }
+        fileprivate var isHostName: Bool {
+            (try? SocketAddress(ipAddress: host, port: port)) == nil
+        }
+
+        /// Why the broker is not trusted; `nil` if it is. The chain is NIOSSL's to judge, and so is
+        /// the host unless a proxy stands between.
+        fileprivate func objection(to certificate: NIOSSLCertificate?, _ trust: TLSTrust) -> String?
+        {
+            guard let certificate, let key = try? certificate.extractPublicKey().toSPKIBytes()
+            else { return "the broker's certificate holds no key that can be read" }
+            if proxy != nil, !CertificateNames.match(CertificateNames.of(certificate), host: host) {
+                return "the certificate is for another host: none of its names is \(host)"
+            }
+            let pin = SHA256.hash(key)
+            return trust.pins.contains(pin) ? nil : PinText.objection(to: pin)
+        }
     }
 #endif

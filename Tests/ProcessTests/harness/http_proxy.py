@@ -10,13 +10,17 @@ from .waiting import PATIENCE
 
 
 class HTTPProxy:
-    """Opens connections to `target` alone; with `login`, "user:password", only for who knows it.
+    """Opens connections to `target` alone, which is called `host`; with `login`, "user:password",
+    only for who knows it.
 
     `requests` are the heads of all that was asked.
     """
 
-    def __init__(self, target: tuple[str, int], *, login: str | None = None) -> None:
+    def __init__(
+        self, target: tuple[str, int], *, login: str | None = None, host: str = "localhost"
+    ) -> None:
         self._target = target
+        self._host = host
         self._login = login
         self.requests: list[str] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -63,7 +67,7 @@ class HTTPProxy:
             threading.Thread(target=self._pass_on, args=pair, daemon=True).start()
 
     def _refusal(self, lines: list[str]) -> str | None:
-        if lines[0] != f"CONNECT localhost:{self._target[1]} HTTP/1.1":
+        if lines[0] != f"CONNECT {self._host}:{self._target[1]} HTTP/1.1":
             return "403 Forbidden"
         if self._login is None:
             return None
