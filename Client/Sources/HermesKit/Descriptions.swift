@@ -7,7 +7,7 @@ extension HermesClient.State: CustomStringConvertible {
         case .connected(sessionPresent: false): "connected, with a new session"
         case .waiting(let milliseconds, let reason, let cause):
             "waiting \((milliseconds + 500) / 1_000) s, \(reason)"
-                + (cause.map { ": \($0.description.visible)" } ?? "")
+                + (cause.map { ": \($0.description)" } ?? "")
         case .suspended: "suspended"
         case .stopped(let reason): "stopped, \(reason)"
         }
@@ -45,7 +45,7 @@ extension HermesClient.Event: CustomStringConvertible {
         case .loss(let channel, let ranges):
             "lost in \(channel.visible): \(ranges.map { "\($0.lowerBound)-\($0.upperBound)" })"
         case .sessionLost: "the broker had lost the session"
-        case .dropped(let reason): "disconnected: \(reason.description.visible)"
+        case .dropped(let reason): "disconnected: \(reason.description)"
         case .renewalRefused(let filter): "the broker refused \(filter.visible)"
         case .publishRefused(let topic):
             "the broker refused a message to \(topic.visible), which is held back"

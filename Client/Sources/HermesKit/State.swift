@@ -72,7 +72,7 @@ extension HermesClient {
 
         /// The part that a program may decide by.
         public let kind: Kind
-        /// A sentence for a log.
+        /// A sentence for a log, in a line; what could deceive a terminal is escaped.
         public let description: String
     }
 
@@ -187,7 +187,8 @@ extension HermesClient.StopReason {
 
 extension HermesClient.DropCause {
     init(_ reason: DropReason) {
-        description = reason.sentence
+        // Words of a broker or a proxy may be in it.
+        description = reason.sentence.visible
         kind =
             switch reason {
             case .closedByPeer, .resetByPeer, .writeFailed: .closedByPeer

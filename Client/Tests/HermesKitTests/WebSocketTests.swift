@@ -1,11 +1,11 @@
 import Foundation
 import HermesClientCore
-import HermesKit
 import NIOCore
 import NIOEmbedded
 import Testing
 
 @testable import HermesClientNIO
+@testable import HermesKit
 
 @Suite("WebSocket", .timeLimit(.minutes(2)))
 struct WebSocketTests {
@@ -172,12 +172,13 @@ struct WebSocketTests {
         }
     }
 
-    @Test("nothing but the newest ping of a read is answered, and a close frame is")
-    func controlFrames() throws {
-        let channel = EmbeddedChannel()
-        let request = WebSocketRequest(path: "/mqtt", headers: [])
-        try channel.pipeline.syncOperations.addHandler(
-            WebSocketHandler(request, host: "a.example", asksWhenActive: true))
+    /// A connection whose request is granted by an answer that `frames` follow.
+    private func granted(
+        _ channel: EmbeddedChannel, then frames: [UInt8]
+    ) throws -> WebSocketHandler {
+        let handler = WebSocketHandler(
+            WebSocketRequest(path: "/mqtt", headers: []), host: "a.example", asksWhenActive: true)
+        try channel.pipeline.syncOperations.addHandler(handler)
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         let asked = try #require(try channel.readOutbound(as: ByteBuffer.self))
         let text = String(buffer: asked)
@@ -188,10 +189,48 @@ struct WebSocketTests {
             SHA1.hash(Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)))
         let answer = Self.answer.replacingOccurrences(
             of: "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=", with: proof)
-        // The first frames may come with the answer.
         var bytes = ByteBuffer(string: answer)
-        bytes.writeBytes([0x89, 1, 1, 0x89, 1, 2, 0x82, 1, 9])
+        bytes.writeBytes(frames)
         try channel.writeInbound(bytes)
+        return handler
+    }
+
+    @Test("a broker that reads nothing has one answer to its pings waiting, that to the newest")
+    func pingsOfABrokerThatReadsNothing() throws {
+        let channel = EmbeddedChannel()
+        _ = try granted(channel, then: [])
+        channel.isWritable = false
+        channel.pipeline.fireChannelWritabilityChanged()
+        for count in UInt8(1)...100 {
+            try channel.writeInbound(ByteBuffer(bytes: [0x89, 1, count]))
+            #expect(try channel.readOutbound(as: ByteBuffer.self) == nil)
+        }
+        channel.isWritable = true
+        channel.pipeline.fireChannelWritabilityChanged()
+        let pong = try #require(try channel.readOutbound(as: ByteBuffer.self))
+        let sent = Array(pong.readableBytesView)
+        #expect(sent.prefix(2) == [0x8A, 0x81] && sent[6] ^ sent[2] == 100)
+        channel.pipeline.fireChannelWritabilityChanged()
+        #expect(try channel.readOutbound(as: ByteBuffer.self) == nil)
+    }
+
+    @Test("nothing that comes after a fault is kept")
+    func bytesAfterAFault() throws {
+        let channel = EmbeddedChannel()
+        let handler = try granted(channel, then: [])
+        #expect(throws: TransportFault.self) {
+            try channel.writeInbound(ByteBuffer(bytes: [0x81, 0]))
+        }
+        try channel.writeInbound(ByteBuffer(repeating: 0, count: 10_000))
+        let buffer = Mirror(reflecting: handler).descendant("buffer") as? ByteBuffer
+        #expect(try #require(buffer).readableBytes < 10)
+    }
+
+    @Test("nothing but the newest ping of a read is answered, and a close frame is")
+    func controlFrames() throws {
+        let channel = EmbeddedChannel()
+        // The first frames may come with the answer.
+        _ = try granted(channel, then: [0x89, 1, 1, 0x89, 1, 2, 0x82, 1, 9])
         #expect(try channel.readInbound(as: ByteBuffer.self) == ByteBuffer(bytes: [9]))
         let pong = try #require(try channel.readOutbound(as: ByteBuffer.self))
         let sent = Array(pong.readableBytesView)
@@ -222,6 +261,22 @@ struct WebSocketTests {
         let server = HermesClient.Server.plain("a\r\nb").overWebSocket()
         #expect(throws: HermesClientError.self) {
             try HermesClient(.init(server, clientID: "a", storage: .none))
+        }
+    }
+
+    @Test("words of a server reach a log in a line, with nothing that deceives a terminal")
+    func escapedWords() throws {
+        let answer = try #require(
+            try head("HTTP/1.1 404 a\rb\u{2028}c\u{202E}d\u{9B}e\r\n\r\n"))
+        let objection = try #require(
+            WebSocketRequest.objection(to: answer, nonce: Self.nonce))
+        for reason in [DropReason.webSocketFailed(objection), .proxyFailed(objection)] {
+            let cause = HermesClient.DropCause(reason)
+            #expect(
+                cause.description.contains("404 a\\u{d}b\\u{2028}c\\u{202e}d\\u{9b}e"),
+                "\(cause)")
+            let event = HermesClient.Event.dropped(cause)
+            #expect(event.description == "disconnected: \(cause.description)")
         }
     }
 

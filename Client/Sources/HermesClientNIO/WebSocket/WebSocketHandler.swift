@@ -58,6 +58,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if case .over = phase { return }
         var bytes = unwrapInboundIn(data)
         buffer.writeBuffer(&bytes)
         if case .asked(let nonce) = phase { readAnswer(context, nonce) }
@@ -66,11 +67,20 @@ final class WebSocketHandler: ChannelDuplexHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         buffer.discardReadBytes()
-        if let ping {
-            self.ping = nil
-            if case .open = phase { send(.pong, ping, context, promise: nil) }
-        }
+        answerPing(context)
         context.fireChannelReadComplete()
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        answerPing(context)
+        context.fireChannelWritabilityChanged()
+    }
+
+    /// A broker that reads nothing gets no more answers, else they would pile up here.
+    private func answerPing(_ context: ChannelHandlerContext) {
+        guard case .open = phase, let ping, context.channel.isWritable else { return }
+        self.ping = nil
+        send(.pong, ping, context, promise: nil)
     }
 
     private func readAnswer(_ context: ChannelHandlerContext, _ nonce: [UInt8]) {
