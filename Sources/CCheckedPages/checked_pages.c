@@ -106,6 +106,8 @@ static int checked_read(sqlite3_file *file, void *to, int count, sqlite3_int64 o
 // from one that the disk has lost.
 static int fill(struct checked_file *self, sqlite3_int64 end) {
     sqlite3_file *file = below(&self->base);
+    // A write that a full disk or a power cut has ended leaves a part of a page behind.
+    self->size -= self->size % hermes_page_bytes;
     if (self->size >= end) { return SQLITE_OK; }
     memset(self->page, 0, hermes_page_bytes);
     hermes_page_seal(self->page);
@@ -238,6 +240,7 @@ static int look_at_header(struct checked_file *self) {
     // Flipped bits of the header are corrected before it is believed.
     hermes_page_verify(self->page);
     self->is_sealed = is_header_sealed(self->page);
+    if (self->is_sealed) { self->size -= self->size % hermes_page_bytes; }
     return SQLITE_OK;
 }
 
@@ -280,6 +283,11 @@ static void register_layer(void) {
     checked_layer.szOsFile = (int)sizeof(struct checked_file) + system->szOsFile;
     checked_layer.xOpen = checked_open;
     if (sqlite3_vfs_register(&checked_layer, 0) == SQLITE_OK) { registered_name = layer_name; }
+}
+
+void hermes_pages_use_temporary_folder(const char *folder) {
+    sqlite3_free(sqlite3_temp_directory);
+    sqlite3_temp_directory = sqlite3_mprintf("%s", folder);
 }
 
 const char *hermes_checked_pages(void) {

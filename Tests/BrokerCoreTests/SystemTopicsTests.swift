@@ -76,6 +76,23 @@ struct SystemTopicsTests {
         #expect(publishes(in: try link.take(member)).count == groups, "the interval goes on")
     }
 
+    @Test("who subscribes while topics are being published gets the next values")
+    func subscribedMeanwhile() {
+        var topics = SystemTopics(
+            interval: .seconds(10), now: MonotonicTime(milliseconds: 0), wallClockMs: 0)
+        func subscribe(_ filter: String, at milliseconds: UInt64) {
+            _ = Array(filter.utf8).withUnsafeBytes {
+                topics.subscribe($0, at: MonotonicTime(milliseconds: milliseconds))
+            }
+        }
+        subscribe("$SYS/#", at: 0)
+        topics.begin([(Array("$SYS/a".utf8), nil), (Array("$SYS/b".utf8), nil)], hasShared: false)
+        topics.published(at: MonotonicTime(milliseconds: 10_000), hasSubscribers: false)
+        subscribe("$SYS/a", at: 10_001)
+        topics.published(at: MonotonicTime(milliseconds: 10_002), hasSubscribers: false)
+        #expect(topics.deadline == MonotonicTime(milliseconds: 20_002))
+    }
+
     @Test("without subscribers nothing is published and no timer is set")
     func sleepsWithoutSubscribers() throws {
         let link = ShardLink()

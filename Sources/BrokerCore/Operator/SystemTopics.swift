@@ -52,9 +52,10 @@ package struct SystemTopics {
     package mutating func subscribe(
         _ filter: UnsafeRawBufferPointer, at now: MonotonicTime
     ) -> OnSubscribe {
-        guard intervalMilliseconds > 0, deadline == nil, SystemTopic.isReserved(filter) else {
-            return .nothing
-        }
+        guard intervalMilliseconds > 0, SystemTopic.isReserved(filter) else { return .nothing }
+        // The topics that are being published may have passed the subscriber's already.
+        if isPublishing { hasSubscribers = true }
+        guard deadline == nil else { return .nothing }
         if let refreshedAt, now.milliseconds(since: refreshedAt) < intervalMilliseconds {
             schedule(after: refreshedAt)
             return .nothing

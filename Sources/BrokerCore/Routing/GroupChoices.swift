@@ -5,8 +5,9 @@ import Structures
 /// The members of shared groups that get a message.
 ///
 /// Very many groups have their members chosen in slices, ahead of the delivery, while subscriptions,
-/// connections and rights change. A copy of QoS 0, which nothing stores, is delivered at once then. What was chosen ahead is looked at once more at the delivery, which
-/// takes a few comparisons: a member that has left, gone offline or got other rights is replaced then.
+/// connections and rights change. A copy of QoS 0, which nothing stores, is delivered at once then. What
+/// was chosen ahead is looked at once more at the delivery, which takes a few comparisons: a member that
+/// has left, gone offline or got other rights is replaced then.
 struct GroupChoices: ~Copyable {
     /// What was chosen for a group ahead of the delivery.
     struct Ahead: BitwiseCopyable {
@@ -23,7 +24,7 @@ struct GroupChoices: ~Copyable {
         var delivered: UInt32 = 0
     }
 
-    /// With more sessions of other rights than these, what was chosen ahead is dropped.
+    /// With more sessions of other rights than these, what was chosen ahead is chosen anew.
     private static var mostChanged: Int { 4_096 }
 
     /// Members that the groups of one message ask together, if they are not chosen in slices, ...
@@ -42,6 +43,8 @@ struct GroupChoices: ~Copyable {
     private var topic = GrowableBuffer<UInt8>()
     private var qos = QoS.atMostOnce
     private var isActive = false
+    /// The publisher of the message, if its copies are delivered ahead; `nil` if members are only chosen.
+    private var sender: MatchPublisher?
     /// The place of the next group among those that match.
     private var next = 0
     /// True when no group is left, ...
@@ -71,7 +74,7 @@ struct GroupChoices: ~Copyable {
     mutating func begin() {
         given.removeAll()
         steps += 1
-        searchEnd = steps + Self.mostSearched
+        beginSearch()
     }
 
     /// Members of each ring of the next group that may be asked: fewer when the groups before have
@@ -79,6 +82,9 @@ struct GroupChoices: ~Copyable {
     var mostAsked: Int {
         min(SharedSubscriptions.mostSearched, max(Self.leastSearched, (searchEnd - steps) / 2))
     }
+
+    /// Lets one group that is asked by itself ask as many members as those of a message together.
+    mutating func beginSearch() { searchEnd = steps + Self.mostSearched }
 
     mutating func give(_ choice: SharedSubscriptions.Choice) { given.append(choice) }
 
@@ -94,10 +100,21 @@ struct GroupChoices: ~Copyable {
             && UnsafeRawBufferPointer(topic.contents).elementsAreEqual(to: name)
     }
 
-    /// Begins to choose members ahead, unless that is under way.
-    mutating func beginAhead(_ name: UnsafeRawBufferPointer, _ qos: QoS) {
-        guard !isAhead(name, qos) else { return }
+    /// True when a publisher's message may take what was chosen ahead: all of it if members were only
+    /// chosen, and only its own if copies were delivered.
+    func isFor(_ publisher: MatchPublisher?) -> Bool { sender == nil || sender == publisher }
+
+    /// Begins to choose members ahead, unless that is under way. `sender` is whose message it is, if its
+    /// copies are delivered ahead.
+    mutating func beginAhead(
+        _ name: UnsafeRawBufferPointer, _ qos: QoS, sender: MatchPublisher?
+    ) {
+        guard !isAhead(name, qos) else {
+            if sender != nil { self.sender = sender }
+            return
+        }
         isActive = true
+        self.sender = sender
         self.qos = qos
         topic.removeAll()
         for byte in name { topic.append(byte) }
@@ -138,12 +155,13 @@ struct GroupChoices: ~Copyable {
     mutating func noteRights(of session: UInt32) {
         guard isActive else { return }
         changed.insert(session)
-        if changed.count > Self.mostChanged { endAhead() }
+        // Groups that have their copy keep it.
+        if changed.count > Self.mostChanged { restart() }
     }
 
     /// The next group for which a member has to be chosen ahead; `nil` when none is left.
     mutating func nextGroup(_ shared: borrowing SharedSubscriptions) -> UInt32? {
-        searchEnd = steps + Self.mostSearched
+        beginSearch()
         while next < shared.slicedCount {
             next += 1
             if let group = shared.slicedGroup(at: next - 1), !isDelivered(to: group) {

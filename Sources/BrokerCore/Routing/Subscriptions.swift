@@ -269,7 +269,6 @@ package struct Subscriptions: ~Copyable {
     }
 
     package func hasMembers(_ group: UInt32) -> Bool { shared.hasMembers(group) }
-
     /// The first members of a group, at most `most`: the connected ones, then the offline ones, in
     /// the order of their turns.
     package func members(of group: UInt32, most: Int) -> [SharedSubscriptions.Choice] {
@@ -300,9 +299,10 @@ package struct Subscriptions: ~Copyable {
         shared.takeTurn(member)
     }
 
+    /// Lets the next choice ask many members, for a message that goes to one group.
+    package mutating func beginSearch() { choices.beginSearch() }
     /// Begins the choice of members for a message; ``give(_:)`` notes the one of each of ``groups``.
     package mutating func beginChoices() { choices.begin() }
-
     package mutating func give(_ choice: SharedSubscriptions.Choice) { choices.give(choice) }
 
     /// Gives it to another member of the same group than ``give(_:)`` has noted.
@@ -315,9 +315,9 @@ package struct Subscriptions: ~Copyable {
     // MARK: Choices ahead of the delivery
 
     /// Begins, or goes on with, the choice for a message whose match in slices is complete.
-    package mutating func beginAhead(_ topic: UnsafeRawBufferPointer, _ qos: QoS) {
-        choices.beginAhead(topic, qos)
-    }
+    package mutating func beginAhead(
+        _ name: UnsafeRawBufferPointer, _ qos: QoS, sender: MatchPublisher?
+    ) { choices.beginAhead(name, qos, sender: sender) }
 
     /// The next group; ``keepAhead(_:of:)`` keeps what is chosen for it. `nil` when none is left.
     package mutating func nextGroupAhead() -> UInt32? { choices.nextGroup(shared) }
@@ -332,10 +332,10 @@ package struct Subscriptions: ~Copyable {
     /// Members that were asked since ``takeWork()``.
     package var choiceSteps: Int { choices.steps }
 
-    /// True when members were chosen ahead for it; ``endAhead()`` has to follow.
-    package func isAhead(_ topic: UnsafeRawBufferPointer, _ qos: QoS) -> Bool {
-        choices.isAhead(topic, qos)
-    }
+    /// True when members were chosen ahead for a publisher's message; ``endAhead()`` has to follow.
+    package func isAhead(
+        _ topic: UnsafeRawBufferPointer, _ qos: QoS, for publisher: MatchPublisher?
+    ) -> Bool { choices.isAhead(topic, qos) && choices.isFor(publisher) }
 
     /// What was chosen for a group ahead, if it still holds.
     package func aheadChoice(

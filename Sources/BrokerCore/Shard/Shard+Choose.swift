@@ -10,11 +10,13 @@ extension Shard {
 
     /// The chosen members of shared groups for the topic that was matched last, and for a message of so
     /// many bytes; valid until the next call. A group without one loses the message, which is counted
-    /// unless `isCounted` is false.
+    /// unless `isCounted` is false. Groups that were sent their copies ahead are left out for the
+    /// `publisher` whose message they were sent.
     package mutating func chooseMembers(
-        _ topic: UnsafeRawBufferPointer, qos: QoS, bytes: Int, isCounted: Bool = true
+        _ topic: UnsafeRawBufferPointer, qos: QoS, bytes: Int, from publisher: MatchPublisher?,
+        isCounted: Bool = true
     ) -> UnsafeBufferPointer<SharedSubscriptions.Choice> {
-        let isAhead = subscriptions.isAhead(topic, qos)
+        let isAhead = subscriptions.isAhead(topic, qos, for: publisher)
         subscriptions.beginChoices()
         var hasSwept = false
         // Groups of full members that may look for room once more.
@@ -128,13 +130,14 @@ extension Shard {
 
     /// Goes on with the choice of members for a message whose match in slices is complete, for about so
     /// many steps; the last group may exceed them. True when all are chosen:
-    /// ``chooseMembers(_:qos:bytes:isCounted:)`` then takes them, except those that have left or changed
+    /// ``chooseMembers(_:qos:bytes:from:isCounted:)`` then takes them, except those that have left or changed
     /// meanwhile. Members that are sent a copy here are not among them.
     package mutating func chooseSlice(
-        _ topic: UnsafeRawBufferPointer, qos: QoS, steps: Int, copy: AtMostOnceCopy?
+        _ topic: UnsafeRawBufferPointer, qos: QoS, steps: Int, copy: AtMostOnceCopy?,
+        for publisher: MatchPublisher
     ) -> Bool {
         var left = steps
-        subscriptions.beginAhead(topic, qos)
+        subscriptions.beginAhead(topic, qos, sender: copy == nil ? nil : publisher)
         // They are many, so that nobody's answer waits for them.
         if copy != nil { connections.beginDelivery(to: .max) }
         defer { connections.endDelivery() }

@@ -80,6 +80,7 @@ extension Shard {
             return
         }
         var hasSwept = false
+        subscriptions.beginSearch()
         let choice = chooseMember(
             of: group, message.topic, qos: message.qos, bytes: message.contentBytes, &hasSwept)
         guard case .member(let member) = choice else {

@@ -124,7 +124,9 @@ extension Shard {
             : subscriptions.matchSlice(topic, steps: steps)
         chargeMatch()
         guard isComplete, let qos, subscriptions.hasShared else { return isComplete }
-        let areChosen = chooseSlice(topic, qos: qos, steps: context.budget.matchSteps, copy: copy)
+        let areChosen = chooseSlice(
+            topic, qos: qos, steps: context.budget.matchSteps, copy: copy,
+            for: publisher)
         chargeMatch()
         return areChosen
     }

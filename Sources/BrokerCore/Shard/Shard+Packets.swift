@@ -179,8 +179,9 @@ extension Shard {
                 return
             }
             if publish.retain
-                || !routeAtMostOnce(frame, topic, bytes[publish.payload], to: matches),
-                route(publish, bytes, to: matches, holdsIdentifier: false)
+                || !routeAtMostOnce(
+                    frame, topic, bytes[publish.payload], to: matches, from: handle),
+                route(publish, bytes, to: matches, from: handle, holdsIdentifier: false)
             {
                 commit()
             }
@@ -195,7 +196,8 @@ extension Shard {
                     withdraw(publish, session)
                     return
                 }
-                needsCommit = route(publish, bytes, to: matches, holdsIdentifier: false)
+                needsCommit = route(
+                    publish, bytes, to: matches, from: handle, holdsIdentifier: false)
             }
             acknowledge(
                 handle, .puback, identifier, needsCommit: needsCommit,
@@ -226,7 +228,9 @@ extension Shard {
                     session: sessions[session].number, packetIdentifier: identifier.rawValue)
             }
             let needsCommit =
-                matches.map { route(publish, bytes, to: $0, holdsIdentifier: isPersistent) }
+                matches.map {
+                    route(publish, bytes, to: $0, from: handle, holdsIdentifier: isPersistent)
+                }
                 ?? isPersistent
             acknowledge(
                 handle, .pubrec, identifier, needsCommit: needsCommit,
@@ -252,14 +256,17 @@ extension Shard {
     /// Routes a client's message; true when its acknowledgement must wait for a commit.
     private mutating func route(
         _ publish: Publish, _ bytes: UnsafeRawBufferPointer,
-        to matches: UnsafeBufferPointer<SubscriptionTrie.Match>, holdsIdentifier: Bool
+        to matches: UnsafeBufferPointer<SubscriptionTrie.Match>, from publisher: Handle,
+        holdsIdentifier: Bool
     ) -> Bool {
         let message = Message(
             topic: bytes[publish.topic.range], payload: bytes[publish.payload],
             qos: publish.delivery.qos, retain: publish.retain,
             arrivedMs: context.now.arrivalStamp, pool: pool)
         defer { message.release(in: pool) }
-        return route(message, to: matches, mustCommit: holdsIdentifier).needsCommit
+        return route(
+            message, to: matches, mustCommit: holdsIdentifier, from: .connection(publisher)
+        ).needsCommit
     }
 
     /// Handles PUBREL, which frees the identifier.

@@ -10,7 +10,8 @@ extension Shard {
     /// False when the message needs ``route(_:to:mustCommit:)``.
     package mutating func routeAtMostOnce(
         _ frame: PacketDecoder.Frame, _ topic: UnsafeRawBufferPointer,
-        _ payload: UnsafeRawBufferPointer, to matches: UnsafeBufferPointer<SubscriptionTrie.Match>
+        _ payload: UnsafeRawBufferPointer, to matches: UnsafeBufferPointer<SubscriptionTrie.Match>,
+        from publisher: Handle
     ) -> Bool {
         let size = PublishEncoder.size(
             topicCount: topic.count, payloadCount: payload.count, qos: .atMostOnce)
@@ -24,7 +25,10 @@ extension Shard {
         }
         var receivers = matches.count
         if subscriptions.hasShared {
-            receivers += chooseMembers(topic, qos: .atMostOnce, bytes: size).count
+            receivers +=
+                chooseMembers(
+                    topic, qos: .atMostOnce, bytes: size, from: .connection(publisher)
+                ).count
             connections.beginDelivery(to: receivers)
             for choice in subscriptions.members
             where deliverAtMostOnce(packet, size, to: choice.session) { sent += 1 }
@@ -49,11 +53,13 @@ extension Shard {
     /// message that a crash could lose.
     package mutating func route(
         _ message: Message, to matches: UnsafeBufferPointer<SubscriptionTrie.Match>,
-        mustCommit: Bool, follower: UInt32 = noIndex, mark: UInt32 = 0
+        mustCommit: Bool, from publisher: MatchPublisher? = nil, follower: UInt32 = noIndex,
+        mark: UInt32 = 0
     ) -> (counts: PublishCounts, needsCommit: Bool) {
         let choices =
             subscriptions.hasShared
-            ? chooseMembers(message.topic, qos: message.qos, bytes: message.contentBytes) : nil
+            ? chooseMembers(
+                message.topic, qos: message.qos, bytes: message.contentBytes, from: publisher) : nil
         let (effect, notRetained) = message.retain ? retainedEffect(of: message) : (.nothing, nil)
         var needsCommit = mustCommit || effect != .nothing
         if !needsCommit, message.qos != .atMostOnce {

@@ -160,7 +160,8 @@ extension Shard {
         var count = matches.count
         if subscriptions.hasShared {
             let choices = chooseMembers(
-                message.topic, qos: .atMostOnce, bytes: message.contentBytes, isCounted: false)
+                message.topic, qos: .atMostOnce, bytes: message.contentBytes, from: .system,
+                isCounted: false)
             for choice in choices { sendSystemMessage(message, to: choice.session, retain: false) }
             count += choices.count
         }

@@ -30,6 +30,9 @@ struct hermes_page_findings {
 };
 struct hermes_page_findings hermes_page_findings(void);
 
+/// Has SQLite write its temporary files to a folder from now on; not while any is open.
+void hermes_pages_use_temporary_folder(const char *folder);
+
 /// Writes the checksums of a page to its end.
 void hermes_page_seal(uint8_t page[hermes_page_bytes]);
 

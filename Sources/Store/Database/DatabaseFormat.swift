@@ -1,3 +1,5 @@
+import CCheckedPages
+
 /// The tables of the database, their version, and the upgrades from older versions.
 ///
 /// SQLite keeps the version as `user_version` and the program that made the file as
@@ -69,10 +71,34 @@ struct DatabaseFormat: Sendable {
     }
 
     /// Rewrites a file whose pages have no checksums, because a program without them made it: a
-    /// former version, or an operator's copy by `VACUUM INTO`. Needs as much room as the file has.
+    /// former version, or an operator's copy by `VACUUM INTO`. Needs twice as much room as the file has,
+    /// all of it in the data directory.
     private func seal(_ connection: borrowing SQLiteConnection) throws(StoreFailure) {
+        do throws(StoreFailure) {
+            try rewrite(connection)
+        } catch {
+            // As in an upgrade, one bad page does not make the rest worthless.
+            guard error.kind == .damaged else { throw error }
+            throw StoreFailure(
+                operation: error.operation, path: error.path, reason: error.reason,
+                code: error.code, kind: .other,
+                cure: "Start on a backup, or on what the command .recover of sqlite3 saves of it.")
+        }
+        guard connection.isSealed else {
+            throw StoreFailure(
+                operation: "rewrite", path: connection.path,
+                reason: "its pages have got no checksums, because another program reads it",
+                kind: .other, cure: "End that program, and start again.")
+        }
+    }
+
+    private func rewrite(_ connection: borrowing SQLiteConnection) throws(StoreFailure) {
         try connection.execute("PRAGMA journal_mode = WAL", "open")
         connection.reserveChecksums()
+        // The folders where SQLite writes temporary files otherwise may be small or read-only.
+        if let slash = connection.path.utf8.lastIndex(of: UInt8(ascii: "/")) {
+            String(connection.path[..<slash]).withCString { hermes_pages_use_temporary_folder($0) }
+        }
         try connection.execute("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)", "rewrite")
     }
 
