@@ -67,6 +67,10 @@ struct ArchitectureTests {
                 #expect(
                     dependencies.contains("\"\(module)\""),
                     "\(package)/Package.swift: \(row.module) imports \(module)")
+                let folder = ModuleRow.all.first { $0.module == module }?.folder ?? module
+                #expect(
+                    Repository.exists("\(package)/Sources/\(folder)"),
+                    "\(package)/Sources has no link to \(folder), which \(row.module) imports")
             }
         }
         #expect(checked > 5, "the scan of the manifest found too little")
