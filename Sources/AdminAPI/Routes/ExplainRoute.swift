@@ -50,7 +50,7 @@ struct ExplainRoute: Sendable {
             readRight = try await broker.ask(AskReadRight(clientID: clientID, topic: asked))
         }
         var receivers: TopicReceivers?
-        if let topic {
+        if let topic, detail != nil {
             receivers = try await broker.ask {
                 .topicReceivers(topic: topic, qos: .atLeastOnce, limit: 3, $0)
             }

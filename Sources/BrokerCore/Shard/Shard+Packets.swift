@@ -168,19 +168,18 @@ extension Shard {
         switch publish.delivery {
         case .atMostOnce:
             guard !isReserved, mayPublish(handle, topic) else { return }
+            let payload = bytes[publish.payload]
             guard
                 let matches = publish.retain
                     ? receivers(of: topic, qos: .atMostOnce, from: handle)
                     : receivers(
-                        of: topic, bytes[publish.payload], packetBytes: frame.packet.count,
-                        from: handle)
+                        of: topic, payload, packetBytes: frame.packet.count, from: handle)
             else {
                 withdraw(publish, session)
                 return
             }
             if publish.retain
-                || !routeAtMostOnce(
-                    frame, topic, bytes[publish.payload], to: matches, from: handle),
+                || !routeAtMostOnce(frame, topic, payload, to: matches, from: handle),
                 route(publish, bytes, to: matches, from: handle, holdsIdentifier: false)
             {
                 commit()
