@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pytest
 
@@ -15,6 +16,8 @@ from harness.admin import AdminAPI
 from harness.broker import Broker
 from harness.command_line_clients import mosquitto_pub, mosquitto_sub_once
 from harness.paho5_client import Message, Paho5Client, Will
+from harness.raw5_client import PUBACK, PUBCOMP, PUBREC, Raw5Client
+from harness.tls import client_context
 from harness.waiting import PATIENCE, eventually
 from harness.websocket import websocket_environment
 
@@ -102,6 +105,16 @@ def test_every_property_arrives_over_websocket(start_broker, five):
     assert client.publish("t", b"x", 2, **PASSED_ON) == 0
     assert client.take() == Message("t", b"x", 2, False, PASSED_ON)
     client.stop()
+
+
+@pytest.mark.hermesd("the same over its listener for TLS")
+def test_every_property_arrives_over_tls(tls_broker, authority, five):
+    client = five(tls_broker, "phone", context=client_context(authority.certificate), SessionExpiryInterval=9)
+    assert client.subscribe("t", 2) == 2
+    assert client.publish("t", b"x", 2, **PASSED_ON) == 0
+    assert client.take() == Message("t", b"x", 2, False, PASSED_ON)
+    five(tls_broker, "phone", context=client_context(authority.certificate)).stop()
+    assert client.await_end() == 0x8E
 
 
 def test_the_broker_assigns_identifiers(broker, five):
@@ -340,15 +353,16 @@ def test_the_will_of_a_client_that_was_connected_outlives_a_kill(hermesd, five):
 
 @pytest.mark.hermesd("its settings")
 def test_silence_ends_with_a_reason(hermesd, five):
-    """[MQTT5-3.1.2-21]: a longer keep alive is lowered, which CONNACK says."""
+    """[MQTT5-3.1.2-22], trap 66, and [MQTT5-3.1.2-21]: a longer keep alive is lowered, which CONNACK says."""
     broker = hermesd(environment={"HERMES_LIMITS_MAX_KEEP_ALIVE": "2s"})
-    lowered = five(broker, "lowered", keep_alive=60)
-    assert lowered.properties["ServerKeepAlive"] == 2
-    kept = five(broker, "kept", keep_alive=1)
-    assert "ServerKeepAlive" not in kept.properties
-    # paho sends no PINGREQ in time by its own 60 s unless it goes by the broker's value.
-    lowered.client._keepalive = 60
-    assert lowered.await_end() == 0x8D
+    with closing(Raw5Client(broker)) as lowered, closing(Raw5Client(broker)) as kept:
+        assert b"\x13\0\x02" in lowered.connect("lowered", keep_alive=60)
+        assert b"\x13" not in kept.connect("kept", keep_alive=1)
+        begun = time.monotonic()
+        kept.expect_end(0x8D)
+        assert 1.4 < time.monotonic() - begun < 1.5 + PATIENCE
+        lowered.expect_end(0x8D)
+        assert 2.9 < time.monotonic() - begun < 3 + PATIENCE
 
 
 @pytest.mark.hermesd("drains are its own")
@@ -385,30 +399,33 @@ def test_refusals_have_their_codes(hermesd, five, tmp_path):
     broker = hermesd(users={"anna": "secret"}, arguments=("--acl-file", str(rules)))
     for name, password in (("anna", "wrong"), ("nobody", "secret")):
         assert five(broker, "phone", user_name=name, password=password).code == 0x86
-    anonymous = five(broker, "phone")
-    assert anonymous.code in (0x86, 0x87)
-    client = five(broker, "phone", user_name="anna", password="secret")
-    assert client.code == 0
-    assert client.subscribe("other/#", 1) == 0x87
-    assert client.subscribe("anna/#", 2) == 2
-    for qos in (1, 2):
-        assert client.publish("other/x", b"x", qos) == 0x87
-    # The same identifier again, for a message that is taken.
-    client.client._last_mid = client.client._last_mid - 1
-    assert client.publish("anna/x", b"x", 2) == 0
-    assert client.take() == Message("anna/x", b"x", 2)
-    assert client.so_far() == []
+    assert five(broker, "phone").code in (0x86, 0x87)
+    watcher = five(broker, "watcher", user_name="anna", password="secret")
+    assert watcher.subscribe("other/#", 1) == 0x87
+    assert watcher.subscribe("anna/#", 2) == 2
+    with closing(Raw5Client(broker)) as client:
+        assert client.connect("phone", user_name="anna", password=b"secret")[1] == 0
+        assert client.publish("other/x", b"refused", 1, 7) == (PUBACK, 0x87)
+        assert client.publish("anna/x", b"one", 1, 7) == (PUBACK, 0)
+        assert client.publish("other/x", b"refused", 2, 7) == (PUBREC, 0x87)
+        assert client.publish("anna/x", b"two", 2, 7, dup=True) == (PUBREC, 0)
+        assert client.publish("anna/x", b"two", 2, 7, dup=True) == (PUBREC, 0)
+        client.send(b"\x62\x02\0\x07")
+        assert client.receive() == (PUBCOMP, b"\0\x07")
+    assert [watcher.take().text, watcher.take().text] == ["one", "two"]
+    assert watcher.so_far() == []
 
 
 @pytest.mark.hermesd("its settings")
 def test_a_retained_message_beyond_the_limit_is_refused_by_name(hermesd, five):
     """Trap 67: 0x97 in place of a success that keeps nothing."""
     broker = hermesd(environment={"HERMES_LIMITS_MAX_RETAINED": "1"})
-    client = five(broker, "client")
-    assert client.publish("r/1", b"x", 1, True) == 0
-    assert client.publish("r/2", b"x", 1, True) == 0x97
-    assert client.publish("r/3", b"x", 2, True) == 0x97
-    assert client.publish("r/1", b"y", 1, True) == 0
+    with closing(Raw5Client(broker)) as client:
+        assert client.connect("client")[1] == 0
+        assert client.publish("r/1", b"x", 1, 1, retain=True) == (PUBACK, 0)
+        assert client.publish("r/2", b"x", 1, 1, retain=True) == (PUBACK, 0x97)
+        assert client.publish("r/3", b"x", 2, 1, retain=True) == (PUBREC, 0x97)
+        assert client.publish("r/1", b"y", 1, 1, retain=True) == (PUBACK, 0)
     late = five(broker, "late")
     late.subscribe("r/#", 1)
     assert [one.topic for one in late.so_far()] == ["r/1"]

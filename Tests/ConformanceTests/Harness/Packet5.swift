@@ -44,8 +44,8 @@ struct Packet5: Hashable, Sendable, CustomStringConvertible {
     /// The reason code of CONNACK, an acknowledgement, DISCONNECT or AUTH.
     var code: UInt8 { header.last ?? 0 }
 
-    /// Bytes 0 and 1 of the header: the packet identifier of all but PUBLISH.
-    var identifier: UInt16 { UInt16(header[0]) << 8 | UInt16(header[1]) }
+    /// The packet identifier of a PUBLISH of QoS 1 or 2.
+    var messageIdentifier: UInt16 { header.suffix(2).reduce(0) { $0 << 8 | UInt16($1) } }
 
     func property(_ identifier: UInt8) -> Property5? {
         properties.first { $0.identifier == identifier }

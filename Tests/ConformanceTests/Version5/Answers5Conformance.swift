@@ -49,11 +49,11 @@ struct Answers5Conformance {
         for form in 0..<4 {
             try publisher.publish5(topic, "1", qos: 1)
             let one = try #require(try subscriber.next5())
-            let first = UInt16(one.header.suffix(2).reduce(0) { $0 << 8 | Int($1) })
+            let first = one.messageIdentifier
             try subscriber.send(bytes: forms(.puback(first, 0, properties))[form])
             try publisher.publish5(topic, "2", qos: 2)
             let two = try #require(try subscriber.next5())
-            let second = UInt16(two.header.suffix(2).reduce(0) { $0 << 8 | Int($1) })
+            let second = two.messageIdentifier
             try subscriber.send(bytes: forms(.pubrec(second, 0, properties))[form])
             try subscriber.expect5(.pubrel(second))
             try subscriber.send(bytes: forms(.pubcomp(second, 0, properties))[form])
@@ -62,7 +62,7 @@ struct Answers5Conformance {
             try publisher.send(bytes: forms(.pubrel(70, 0, properties))[form])
             try publisher.expect5(.pubcomp(70))
             let three = try #require(try subscriber.next5())
-            let third = UInt16(three.header.suffix(2).reduce(0) { $0 << 8 | Int($1) })
+            let third = three.messageIdentifier
             try subscriber.send5(.pubrec(third))
             try subscriber.expect5(.pubrel(third))
             try subscriber.send5(.pubcomp(third))
@@ -237,7 +237,7 @@ struct Answers5Conformance {
         for number in 1...40 {
             let packet = try #require(try subscriber.next5())
             #expect(packet.payload == Array("\(number)".utf8))
-            let identifier = UInt16(packet.header.suffix(2).reduce(0) { $0 << 8 | Int($1) })
+            let identifier = packet.messageIdentifier
             switch qos {
             case 0: break
             case 1: try subscriber.send5(.puback(identifier))

@@ -180,7 +180,7 @@ struct Data5Conformance {
         for number in 0..<10 {
             try publisher.publish5(topic, "more \(number)", qos: 1)
             let packet = try #require(try subscriber.next5())
-            let identifier = UInt16(packet.header.suffix(2).reduce(0) { $0 << 8 | Int($1) })
+            let identifier = packet.messageIdentifier
             #expect(identifier != 0 && used.insert(identifier).inserted)
             #expect(packet.first == 0x32)
         }
@@ -272,7 +272,7 @@ struct Data5Conformance {
         let bodies: [[UInt8]] = [
             // Beyond the packet, cut within a number, a string, and a pair.
             [0x05, 0x02, 0x00], [0x03, 0x02, 0x00, 0x00], [0x04, 0x03, 0x00, 0x05, 0x61],
-            [0x05, 0x26, 0x00, 0x01, 0x61, 0x00], [0x01, 0x0B],
+            [0x05, 0x26, 0x00, 0x01, 0x61, 0x00], [0x02, 0x23, 0x00],
         ]
         for body in bodies {
             try expectEnd(broker, RawPacket.packet(0x30, RawPacket.field("a") + body), 0x81)

@@ -152,14 +152,16 @@ struct Flow5Conformance {
             try publisher.publish5(topic, String(decoding: payload, as: UTF8.self), qos: qos)
         }
         for size in [101, 100, 150] { try publish(size) }
-        try client.expect5(fits)
+        // A message that was dropped may have used up a packet identifier.
+        let first = try #require(try client.next5())
+        #expect(first.bytes.count == size && first.payload == fits.payload)
         try client.expectNothing()
         // The window is not taken by what was dropped.
-        if qos == 1 { try client.send5(.puback(1)) }
+        if qos == 1 { try client.send5(.puback(first.messageIdentifier)) }
         if qos == 2 {
-            try client.send5(.pubrec(1))
-            try client.expect5(.pubrel(1))
-            try client.send5(.pubcomp(1))
+            try client.send5(.pubrec(first.messageIdentifier))
+            try client.expect5(.pubrel(first.messageIdentifier))
+            try client.send5(.pubcomp(first.messageIdentifier))
         }
         try publish(101)
         try publish(99)
@@ -173,11 +175,18 @@ struct Flow5Conformance {
         let again = try broker.connect5(
             "client", cleanStart: false, expiry: 60, [.packetSize(UInt32(size))],
             sessionPresent: true)
-        #expect(try again.takeAll5().filter { $0.type == 3 }.map(\.bytes.count) == [99, 60])
+        func sizes(_ client: Client, _ count: Int) throws -> [Int] {
+            let packets = try (0..<count).map { _ in try #require(try client.next5()) }
+            try client.expectNothing()
+            #expect(packets.allSatisfy { $0.type == 3 })
+            return packets.map(\.bytes.count)
+        }
+        #expect(try sizes(again, 2) == [99, 60])
         let wide = try broker.connect5(
             "client", cleanStart: false, expiry: 60, sessionPresent: true)
+        #expect(try sizes(wide, 2) == [99, 60])
         try publish(101)
-        #expect(try wide.takeAll5().filter { $0.type == 3 }.map(\.bytes.count) == [99, 60, 101])
+        #expect(try sizes(wide, 1) == [101])
     }
 
     @Test(

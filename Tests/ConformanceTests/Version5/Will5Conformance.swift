@@ -191,6 +191,7 @@ struct Will5Conformance {
         try again.send5(.puback(1))
         try publisher.publish5(messages, "live", qos: 1)
         try again.expect5(.publish(messages, "live", qos: 1, 2))
+        try again.send5(.puback(2))
         try broker.pass(milliseconds: 2_000)
         try watcher.expectNothing()
         // A take-over within the delay cancels it too.

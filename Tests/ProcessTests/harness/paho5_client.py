@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import ssl
 import threading
 from dataclasses import dataclass, field
 from typing import Any
@@ -78,6 +79,7 @@ class Paho5Client:
         will: Will | None = None,
         user_name: str | None = None,
         password: str | None = None,
+        context: ssl.SSLContext | None = None,
         websocket_path: str | None = None,
         is_acknowledging: bool = True,
         **connect: Any,
@@ -87,12 +89,12 @@ class Paho5Client:
         self._connected = threading.Event()
         self._disconnected = threading.Event()
         self._codes: queue.Queue[list[int]] = queue.Queue()
-        self._published: dict[int, tuple[int, dict[str, Any]]] = {}
+        self._published: dict[int, int] = {}
         self._publishing = threading.Condition()
         self.code = -1
         self.session_present = False
         self.properties: dict[str, Any] = {}
-        self.end: tuple[int, dict[str, Any]] | None = None
+        self.end: int | None = None
 
         self.client = paho.Client(
             CallbackAPIVersion.VERSION2, client_id, protocol=paho.MQTTv5,
@@ -107,6 +109,9 @@ class Paho5Client:
         self.client.on_disconnect = self._on_disconnect
         self.client.on_message = self._on_message
         self.client.on_publish = self._on_publish
+        # paho 2.1 reads the reason of a DISCONNECT only if properties follow it.
+        read_disconnect = self.client._handle_disconnect
+        self.client._handle_disconnect = lambda: self._on_end(read_disconnect)
         self.client.on_subscribe = self._on_codes
         self.client.on_unsubscribe = self._on_codes
         if will is not None:
@@ -115,8 +120,12 @@ class Paho5Client:
                 properties(PacketTypes.WILLMESSAGE, will.properties))
         if user_name is not None:
             self.client.username_pw_set(user_name, password)
+        host, port = broker.address
+        if context is not None:
+            self.client.tls_set_context(context)
+            host = "localhost"
         self.client.connect(
-            *broker.address, keepalive=keep_alive, clean_start=clean_start,
+            host, port, keepalive=keep_alive, clean_start=clean_start,
             properties=properties(PacketTypes.CONNECT, connect))
         self.client.loop_start()
         if not self._connected.wait(PATIENCE):
@@ -131,9 +140,12 @@ class Paho5Client:
         self.properties = read(received)
         self._connected.set()
 
-    def _on_disconnect(self, _client, _userdata, flags, reason, received) -> None:
-        if flags.is_disconnect_packet_from_server:
-            self.end = (reason.value, read(received))
+    def _on_end(self, read_disconnect) -> None:
+        body = bytes(self.client._in_packet["packet"])
+        self.end = body[0] if body else 0
+        read_disconnect()
+
+    def _on_disconnect(self, _client, _userdata, _flags, _reason, _properties) -> None:
         self._disconnected.set()
 
     def _on_message(self, _client, _userdata, message) -> None:
@@ -142,9 +154,9 @@ class Paho5Client:
                 message.topic, message.payload, message.qos, bool(message.retain),
                 read(message.properties)))
 
-    def _on_publish(self, _client, _userdata, identifier, reason, received) -> None:
+    def _on_publish(self, _client, _userdata, identifier, reason, _properties) -> None:
         with self._publishing:
-            self._published[identifier] = (reason.value, read(received))
+            self._published[identifier] = reason.value
             self._publishing.notify_all()
 
     def _on_codes(self, _client, _userdata, _identifier, reasons, _properties) -> None:
@@ -188,7 +200,7 @@ class Paho5Client:
             while information.mid not in self._published:
                 assert not deadline.is_over and not self._disconnected.is_set(), deadline.failure()
                 self._publishing.wait(min(deadline.remaining, 0.1))
-            code, _ = self._published.pop(information.mid)
+            code = self._published.pop(information.mid)
         return 0 if code == 0x10 else code
 
     def take(self, timeout: float = PATIENCE) -> Message:
@@ -212,7 +224,7 @@ class Paho5Client:
         """Waits for the close; the code of the broker's DISCONNECT, `None` without one."""
         assert self._disconnected.wait(timeout), f"still connected after {timeout:g} s"
         self.client.loop_stop()
-        return self.end[0] if self.end else None
+        return self.end
 
     def cut(self) -> None:
         """Ends the connection without a DISCONNECT."""
