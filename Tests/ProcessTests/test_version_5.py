@@ -15,6 +15,7 @@ import pytest
 from harness.admin import AdminAPI
 from harness.broker import Broker
 from harness.command_line_clients import mosquitto_pub, mosquitto_sub_once
+from harness.login_service import SigningKey
 from harness.paho5_client import Message, Paho5Client, Will
 from harness.raw5_client import PUBACK, PUBCOMP, PUBREC, Raw5Client
 from harness.tls import client_context
@@ -391,9 +392,44 @@ def test_an_operator_ends_a_connection_with_a_reason(hermesd, five):
     assert client.await_end() == 0x98
 
 
+@pytest.mark.hermesd("bans are its own")
+def test_bans_have_their_codes(hermesd, five):
+    broker = hermesd()
+    client = five(broker, "client", SessionExpiryInterval=600)
+    answer = AdminAPI(broker).post_json("/v1/bans", {"client_id": "client"})
+    assert answer.status in (200, 201), answer
+    assert client.await_end() == 0x98
+    assert five(broker, "client").code == 0x8A
+
+
+@pytest.mark.hermesd("its settings")
+def test_sessions_beyond_the_limit_are_refused_by_name(hermesd, five):
+    broker = hermesd(environment={"HERMES_LIMITS_MAX_SESSIONS": "1"})
+    assert five(broker, "first", SessionExpiryInterval=600).code == 0
+    assert five(broker, "second", SessionExpiryInterval=600).code == 0x97
+    # A session without expiry takes no place.
+    assert five(broker, "third").code == 0
+
+
+@pytest.mark.hermesd("tokens of a login service")
+def test_the_end_of_a_token_has_its_code(hermesd, five, tmp_path):
+    key = SigningKey("ES256", tmp_path, "key-1")
+    broker = hermesd(environment={
+        "HERMES_AUTH_JWT_KEY_FILE": str(key.write(tmp_path / "login.key")),
+        "HERMES_AUTH_JWT_LEEWAY": "0s",
+    })
+    begun = time.time()
+    with closing(Raw5Client(broker)) as client:
+        connack = client.connect("phone", user_name="", password=key.token(exp=int(begun) + 3))
+        assert connack[1] == 0, connack
+        client.expect_end(0xA0)
+    with closing(Raw5Client(broker)) as late:
+        connack = late.connect("phone", user_name="", password=key.token(exp=int(begun) - 60))
+        assert connack == b"\0\x86\0"
+
+
 @pytest.mark.hermesd("rights and passwords of its own")
 def test_refusals_have_their_codes(hermesd, five, tmp_path):
-    """[MQTT5-4.3.3-9]: after a PUBREC that refuses, its identifier is that of a new message."""
     rules = tmp_path / "rules"
     rules.write_text("allow user anna both anna/#\n")
     broker = hermesd(users={"anna": "secret"}, arguments=("--acl-file", str(rules)))

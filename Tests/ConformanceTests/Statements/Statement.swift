@@ -45,8 +45,6 @@ struct UntestedStatement: Sendable {
         case offersAll = "nothing is limited"
         /// A rule for what hermesd does not offer.
         case notOffered = "not offered"
-        /// hermesd shows it only with settings that the broker of these tests does not have.
-        case needsSettings = "process tests"
     }
 
     let identifier: String

@@ -21,9 +21,6 @@ extension UntestedStatement {
         UntestedStatement(five: "3.15.2-2", .notOffered, "the broker sends no AUTH"),
         UntestedStatement(five: "3.15.2-3", .notOffered, "the broker sends no AUTH"),
         UntestedStatement(
-            five: "4.3.3-9", .needsSettings,
-            "a PUBREC that refuses needs access rules: test_version_5.py"),
-        UntestedStatement(
             five: "4.5.0-2", .bindsClients, "a client acknowledges whatever its application does"),
         UntestedStatement(five: "4.6.0-1", .bindsClients, "in which order a client sends again"),
         UntestedStatement(five: "4.6.0-2", .bindsClients, "in which order a client acknowledges"),

@@ -135,6 +135,34 @@ struct Answers5Conformance {
     // MARK: Exactly once
 
     @Test(
+        "MQTT5-4.3.3-9: after a PUBREC that refuses, the identifier is that of a new message",
+        arguments: Transport.all)
+    func refusedPublish(transport: Transport) throws {
+        let broker = try BrokerUnderTest(transport)
+        defer { broker.close() }
+        let topic = broker.topic("a")
+        let watcher = try broker.subscriber5("watcher", to: broker.topic("#"), 2)
+        let client = try broker.connect5("client")
+        // More levels than the broker takes.
+        let deep = broker.topic(String(repeating: "/", count: 200))
+        try client.send5(.publish(deep, "refused", qos: 1, 5))
+        try client.expect5(.puback(5, 0x90))
+        for isDuplicate in [false, true] {
+            try client.send5(.publish(deep, "refused", qos: 2, 5, isDuplicate: isDuplicate))
+            try client.expect5(.pubrec(5, 0x90))
+        }
+        for payload in ["one", "two"] {
+            try client.send5(.publish(topic, payload, qos: 2, 5, isDuplicate: true))
+            try client.expect5(.pubrec(5))
+            try client.send5(.pubrel(5))
+            try client.expect5(.pubcomp(5))
+        }
+        try watcher.expect5(
+            .publish(topic, "one", qos: 2, 1), .publish(topic, "two", qos: 2, 2))
+        try watcher.expectNothing()
+    }
+
+    @Test(
         "MQTT5-4.3.3-10, trap 35: a repeated PUBLISH before its PUBREL gets PUBREC 0x00 each time, and is passed on once",
         arguments: Transport.all)
     func repeatedPublish(transport: Transport) throws {

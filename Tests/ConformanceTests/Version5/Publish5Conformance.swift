@@ -164,6 +164,43 @@ struct Publish5Conformance {
         try watcher.expectNothing()
     }
 
+    @Test(
+        "Section 3.3.2.3.7: more than 65,535 bytes of properties to pass on are refused with 0x97, in PUBLISH and in a will; trap 11",
+        arguments: Transport.all)
+    func tooManyProperties(transport: Transport) throws {
+        let broker = try BrokerUnderTest(transport)
+        defer { broker.close() }
+        let topic = broker.topic("a")
+        let watcher = try broker.subscriber5("watcher", to: topic, 1)
+        let client = try broker.connect5("client")
+        let user = Property5.user(String(repeating: "n", count: 30_000), "value")
+        let most = 65_535 - 2 * user.bytes.count
+        for excess in [0, 1] {
+            let last = Property5.user(String(repeating: "n", count: most + excess - 5), "")
+            let properties = [user, user, last]
+            #expect(properties.map(\.bytes.count).reduce(0, +) == 65_535 + excess)
+            let code: UInt8 = excess == 0 ? 0 : 0x97
+            try client.send5(.publish(topic, "zero", properties))
+            try client.send5(.publish(topic, "one", qos: 1, 1, properties))
+            try client.expect5(.puback(1, code))
+            try client.send5(.publish(topic, "two", qos: 2, 2, properties))
+            try client.expect5(.pubrec(2, code))
+            let willing = try broker.open()
+            try willing.send5(
+                broker.connectPacket5(
+                    "willing", will: Packet5.Will(topic: topic, properties: properties)))
+            if excess == 0 {
+                try willing.accept5()
+                try willing.finish()
+                let payloads = try (0..<4).map { _ in try watcher.next5()?.payload }
+                #expect(payloads == ["zero", "one", "two", "gone"].map { Array($0.utf8) })
+            } else {
+                try willing.expectRefused5(0x97)
+            }
+            try watcher.expectNothing()
+        }
+    }
+
     // MARK: Topic aliases
 
     @Test(
@@ -196,6 +233,28 @@ struct Publish5Conformance {
         try subscriber.expect5(
             .publish(broker.topic("other"), "set"), .publish(broker.topic("other"), "used"))
         try subscriber.expectNothing()
+    }
+
+    @Test(
+        "Section 3.3.2.3.4: topics of aliases have up to 16 KiB together; more end with 0x97",
+        arguments: Transport.all)
+    func bytesOfAliases(transport: Transport) throws {
+        let broker = try BrokerUnderTest(transport)
+        defer { broker.close() }
+        let client = try broker.connect5("client")
+        func topic(_ count: Int) -> String {
+            let start = broker.topic("")
+            return start + String(repeating: "x", count: count - start.utf8.count)
+        }
+        // The topics of now count, not those of before.
+        for _ in 0..<3 {
+            for alias in UInt16(1)...16 {
+                try client.send5(.publish(topic(1_000 + Int(alias)), "x", [.alias(alias)]))
+            }
+        }
+        try client.expectNothing()
+        try client.send5(.publish(topic(4_000), "x", [.alias(16)]))
+        try client.expectEnd5(0x97)
     }
 
     @Test(
