@@ -17,7 +17,8 @@ from harness.broker import Broker
 from harness.command_line_clients import mosquitto_pub, mosquitto_sub_once
 from harness.login_service import SigningKey
 from harness.paho5_client import Message, Paho5Client, Will
-from harness.raw5_client import PUBACK, PUBCOMP, PUBREC, Raw5Client
+from harness.raw5_client import DISCONNECT, PUBACK, PUBCOMP, PUBREC, Raw5Client
+from harness.raw_client import RawClient
 from harness.tls import client_context
 from harness.waiting import PATIENCE, eventually
 from harness.websocket import websocket_environment
@@ -234,6 +235,20 @@ def test_both_versions_share_a_topic_and_a_session(broker, names, five, paho_cli
     paho_client(names.client("phone")).stop()
 
 
+@pytest.mark.hermesd("the HTTP API")
+def test_the_expiry_of_http_is_that_of_the_message(hermesd, five):
+    broker = hermesd()
+    phone = five(broker, "phone", SessionExpiryInterval=600)
+    assert phone.subscribe("t", 1) == 1
+    for fields in ({"expires_in_s": 100}, {}):
+        answer = AdminAPI(broker).post_json(
+            "/v1/messages", {"topic": "t", "qos": 1, "payload": "x", **fields})
+        assert answer.status in (200, 202), answer
+    timed, lasting = phone.take(), phone.take()
+    assert 80 < timed.properties.pop("MessageExpiryInterval") <= 100
+    assert timed == lasting == Message("t", b"x", 1)
+
+
 # --- restarts ----------------------------------------------------------------------------
 
 
@@ -373,6 +388,29 @@ def test_a_drain_says_use_another_server(hermesd, five):
     answer = AdminAPI(broker).post_json("/v1/drain", {"per_second": 50})
     assert answer.status == 200, answer
     assert {client.await_end() for client in clients} == {0x9C}
+
+
+@pytest.mark.hermesd("drains are its own")
+def test_a_drain_names_the_other_broker(hermesd):
+    broker = hermesd()
+    with (
+        closing(Raw5Client(broker)) as told, closing(Raw5Client(broker)) as small,
+        closing(RawClient(broker.address)) as old,
+    ):
+        assert told.connect("told")[1] == 0
+        # A Maximum Packet Size with no room for the name.
+        assert small.connect("small", b"\x27\0\0\0\x14")[1] == 0
+        assert old.connect("old").return_code == 0
+        answer = AdminAPI(broker).post_json(
+            "/v1/drain", {"per_second": 50, "server_reference": "mqtt2.example.com:8883"})
+        assert answer.status == 200, answer
+        kind, body = told.receive()
+        assert (kind, body[0]) == (DISCONNECT, 0x9C)
+        assert b"\x1c\0\x16mqtt2.example.com:8883" in body
+        assert told.receive() == (0, b"")
+        kind, body = small.receive()
+        assert kind == 0 or (kind, body[0]) == (DISCONNECT, 0x9C) and len(body) <= 18
+        assert old.await_closed() == []
 
 
 @pytest.mark.hermesd("its stop")

@@ -110,6 +110,23 @@ struct Connack5Conformance {
     }
 
     @Test(
+        "MQTT5-3.1.2-24: a client for whom CONNACK is too large is closed without it",
+        arguments: Transport.all)
+    func sizeOfAnAcceptance(transport: Transport) throws {
+        let broker = try BrokerUnderTest(transport)
+        defer { broker.close() }
+        let client = try broker.connect5("client", [.packetSize(1_000)])
+        let size = UInt32(try #require(client.connack).bytes.count)
+        let exact = try broker.connect5("exact", [.packetSize(size)])
+        try exact.expectNothing()
+        for less in [1, 2, 5, size - 1] {
+            let small = try broker.open()
+            try small.send5(broker.connectPacket5("small", [.packetSize(less)]))
+            try small.expectClosed()
+        }
+    }
+
+    @Test(
         "MQTT5-3.2.2-15, trap 29: a packet above the announced Maximum Packet Size ends with 0x95, one of exactly that size is taken",
         arguments: Transport.all)
     func maximumPacketSize(transport: Transport) throws {

@@ -185,6 +185,10 @@ struct Publish5Conformance {
             try client.expect5(.puback(1, code))
             try client.send5(.publish(topic, "two", qos: 2, 2, properties))
             try client.expect5(.pubrec(2, code))
+            if excess == 0 {
+                try client.send5(.pubrel(2))
+                try client.expect5(.pubcomp(2))
+            }
             let willing = try broker.open()
             try willing.send5(
                 broker.connectPacket5(

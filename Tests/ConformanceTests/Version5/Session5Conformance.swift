@@ -258,4 +258,28 @@ struct Session5Conformance {
         try back.publish(broker.topic("b"), "own")
         try back.expectNothing()
     }
+
+    @Test(
+        "Section 4.1: the expiry of a session is that of the client that had it last, of whichever version",
+        arguments: Transport.all)
+    func expiryOfBothVersions(transport: Transport) throws {
+        let broker = try BrokerUnderTest(transport)
+        defer { broker.close() }
+        // 3.1.1 keeps a session for as long as the broker does.
+        try broker.connect5("kept", expiry: 1).finish()
+        try broker.connect("kept", cleanSession: false, sessionPresent: true).disconnect()
+        // 5.0 says for how long.
+        try broker.connect("ended", cleanSession: false).disconnect()
+        try broker.connect5(
+            "ended", cleanStart: false, expiry: 1, sessionPresent: true
+        ).disconnect5()
+        // Clean session 1 of 3.1.1 ends one of 5.0.
+        try broker.connect5("clean", expiry: 600).finish()
+        try broker.connect("clean").disconnect()
+        #expect(try !hasSession(broker, "clean"))
+        let clock = try broker.connect5("clock")
+        try clock.pass(milliseconds: 3_000)
+        #expect(try hasSession(broker, "kept"))
+        #expect(try !hasSession(broker, "ended"))
+    }
 }
