@@ -261,7 +261,8 @@ package struct Explanation {
                 return "It may not \(Self.words(ofDenial: event.reason))\(topic): "
                     + "\(denial)\(times) \(ago(event.lastMs))."
             case .deviceGone:
-                return "Its push service said \(ago(event.lastMs)) that its device is gone "
+                let name = event.detail.map { " \(VisibleText.quoted($0))" } ?? ""
+                return "Its push service said \(ago(event.lastMs)) that its device\(name) is gone "
                     + "(\(event.reason)), which was forgotten until it registers again."
             // The device itself says so while it is set aside.
             case .connected, .disconnected, .lostMessages, .expired, .sessionEnded, .deviceSetAside,
