@@ -70,7 +70,9 @@ struct NoticeLog {
             case .queueFull:
                 metadata[LogKeys.setting] = Self.settings(.queueMessages, .queueBytes)
             case .slowReader: metadata[LogKeys.setting] = Self.settings(.outputBytes)
-            case .offline, .expired, .reservedTopic, .byOperator, .notAllowed, .replaced: break
+            case .offline, .expired, .reservedTopic, .byOperator, .notAllowed, .replaced, .tooLarge,
+                .refused:
+                break
             }
             logger.warning("Messages dropped", metadata: metadata)
         case .droppingOfOthers(let count):
