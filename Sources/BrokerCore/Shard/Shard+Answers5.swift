@@ -56,14 +56,16 @@ extension Shard {
     }
 
     /// Appends the CONNACK that refuses a client [MQTT-3.2.2-7].
-    mutating func refuse5(_ handle: Handle, _ code: ReasonCode) {
-        let code =
+    mutating func refuse5(_ handle: Handle, _ reason: CloseReason) {
+        let code = reason.codeOfRefusal
+        let allowed =
             code.isFailure && code.isAllowed(in: .connack, from: .server)
             ? code : ReasonCode.unspecifiedError
         var packet: [UInt8] = []
-        PacketEncoder5.append(
-            .connack(.refused(code)), fieldsIn: UnsafeRawBufferPointer(start: nil, count: 0),
-            to: &packet)
+        withReference(for: reason, .connack) { properties, source in
+            PacketEncoder5.append(
+                .connack(.refused(allowed, properties: properties)), fieldsIn: source, to: &packet)
+        }
         append(packet, to: handle)
     }
 
@@ -78,16 +80,38 @@ extension Shard {
         var packet: [UInt8] = []
         let words = Array(reason.words.utf8)
         // The words go first when the client takes no packet that holds them [MQTT-3.14.2-3].
-        let fits = words.withUnsafeBytes {
-            PacketEncoder5.append(
-                .disconnect(Disconnect5(allowed)),
-                fieldsIn: UnsafeRawBufferPointer(start: nil, count: 0), reasonString: $0,
-                maximumSize: Int(clients5[handle].maximumPacketSize), to: &packet)
+        let most = Int(clients5[handle].maximumPacketSize)
+        var fits = false
+        withReference(for: reason, .disconnect(.server)) { properties, source in
+            fits = words.withUnsafeBytes {
+                PacketEncoder5.append(
+                    .disconnect(Disconnect5(allowed, properties: properties)), fieldsIn: source,
+                    reasonString: $0, maximumSize: most, to: &packet)
+            }
         }
         guard fits else { return false }
         append(packet, to: handle)
         context.counters.otherPacketsSent += 1
         return true
+    }
+
+    /// Calls `body` with the reference to the broker that a drain sends clients to, if it does.
+    private func withReference(
+        for reason: CloseReason, _ place: PropertyPlace,
+        _ body: (Properties, UnsafeRawBufferPointer) -> Void
+    ) {
+        var encoded: [UInt8] = []
+        if reason == .draining, let reference = drain.serverReference {
+            Array(reference.utf8).withUnsafeBytes {
+                PropertyEncoder.append(Property.serverReference, $0, to: &encoded)
+            }
+        }
+        encoded.withUnsafeBytes { source in
+            let range = ByteRange(offset: 0, count: source.count)
+            // A reference that is no text is left out.
+            let checked = try? Properties(checking: range, in: source.bytes, for: place)
+            body(checked ?? .none, source)
+        }
     }
 
     private mutating func append(_ packet: [UInt8], to handle: Handle) {

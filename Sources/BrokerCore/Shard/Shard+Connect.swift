@@ -24,7 +24,7 @@ extension Shard {
                 connections[handle].outlet.speak5()
                 let reason = CloseReason.protocolViolation(.fault(fault))
                 // CONNACK says which rule it is [MQTT-3.1.4-1].
-                refuse5(handle, reason.codeOfRefusal)
+                refuse5(handle, reason)
                 end(handle, reason)
                 return
             }

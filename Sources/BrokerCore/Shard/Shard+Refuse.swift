@@ -20,7 +20,7 @@ extension Shard {
         _ identifier: [UInt8], userName: [UInt8]?, detail: String? = nil
     ) {
         if connections[handle].outlet.speaks5 {
-            refuse5(handle, reason.codeOfRefusal)
+            refuse5(handle, reason)
         } else {
             connections[handle].outlet.append(
                 word: PacketEncoder.fourBytes(.refused(code)), pool: pool)
