@@ -259,6 +259,13 @@ extension StoredTable {
     static let all: [StoredTable] = [
         .sequences, .publishKeys, .receiptBounds, .receipts, .scheduled, .collapsible, .tags,
         .pushes,
-        .devices, .woken,
+        .devices, .woken, .sessionTerms,
     ]
+
+    /// What the kernel itself keeps of sessions of MQTT 5.0.
+    private static let sessionTerms = StoredTable(
+        .sessionTerms,
+        restore: { (shard: inout Shard, fact) throws(DamagedFact) in
+            try shard.restore(terms: fact)
+        })
 }

@@ -33,7 +33,8 @@ extension BrokerLoop {
         case .lockouts(let reply): reply(.success(currentLockouts))
         case .clearLockouts(let network, let reply):
             reply(.success(lockouts.clear(network, at: shard.now)))
-        case .startDrain(let rate, let reply): reply(startDrain(perSecond: rate))
+        case .startDrain(let rate, let reference, let reply):
+            reply(startDrain(perSecond: rate, serverReference: reference))
         case .drainStatus(let reply): reply(.success(shard.drainStatus))
         case .endDrain(let reply): reply(endDrain())
         case .queue(let query, let reply): shard.queue(query, reply: reply)

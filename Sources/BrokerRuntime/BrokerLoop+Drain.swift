@@ -13,8 +13,10 @@ import Transport
 /// then closed, or answered with code 3, they would count as connected first, and TLS would cost both
 /// sides a handshake. The sockets stay bound with their options, and listen again at the end.
 extension BrokerLoop {
-    /// Begins a drain, or changes its rate. Fails during a shutdown.
-    mutating func startDrain(perSecond: Int) -> BrokerAnswer<DrainStatus> {
+    /// Begins a drain, or changes its rate and where its clients are sent. Fails during a shutdown.
+    mutating func startDrain(
+        perSecond: Int, serverReference: String?
+    ) -> BrokerAnswer<DrainStatus> {
         guard drainDeadline == nil else { return .failure(.stopping) }
         if !shard.isDraining {
             reactor.refuseConnections()
@@ -22,7 +24,7 @@ extension BrokerLoop {
             waitsForHandshakes = false
             drainSign.set(true)
         }
-        shard.startDrain(perSecond: perSecond)
+        shard.startDrain(perSecond: perSecond, serverReference: serverReference)
         let status = shard.drainStatus
         notices.logDrainStarted(perSecond: perSecond, connections: status.connections)
         continueDrain()

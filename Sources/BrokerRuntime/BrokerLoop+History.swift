@@ -63,10 +63,12 @@ extension BrokerLoop {
             }
             guard let end else { return }
             remember(client, end == .expired ? .expired : .sessionEnded, reason: end.name)
-        case .deviceGone(let client, let reason):
-            remember(client, .deviceGone, reason: reason)
-        case .deviceSetAside(let client, let reason):
-            remember(client, .deviceSetAside, reason: reason)
+        case .deviceGone(let device, let reason):
+            remember(
+                device.clientID, .deviceGone, reason: reason, detail: Self.detail(of: device))
+        case .deviceSetAside(let device, let reason):
+            remember(
+                device.clientID, .deviceSetAside, reason: reason, detail: Self.detail(of: device))
         default: break
         }
     }
@@ -161,6 +163,11 @@ extension BrokerLoop {
                 address: handle.map { rawAddress(of: $0) } ?? [],
                 userName: userName, topic: topic, count: count, detail: detail),
             to: client, atMs: shard.wallClockMs)
+    }
+
+    /// The name of a device; `nil` for one without.
+    private static func detail(of device: ReportedDevice) -> String? {
+        device.name.isEmpty ? nil : String(decoding: device.name, as: UTF8.self)
     }
 
     private mutating func trace(

@@ -50,7 +50,8 @@ extension BrokerLoop {
     /// The code of the close frame for a reason (RFC 6455, section 7.4.1).
     static func closeCode(of reason: CloseReason) -> WebSocketCloseCode {
         switch reason {
-        case .disconnect, .peerClosed, .networkError, .tlsHandshake, .tlsOnPlainListener,
+        case .disconnect, .disconnectWithWill, .peerClosed, .networkError, .tlsHandshake,
+            .tlsOnPlainListener,
             .proxyHeader, .tlsRecord, .administrator, .keepAlive, .connectTimeout, .takenOver:
             .normal
         case .shutdown, .draining: .goingAway
@@ -58,7 +59,7 @@ extension BrokerLoop {
         case .notAuthorized, .badUserNameOrPassword, .identifierRejected, .publishDenied,
             .certificateRevoked, .clientIDTooLong, .userNameTooLong, .tooManyInboundQoS2,
             .topicLevels, .unsubscribeFilters, .outputLimit, .addressLimit, .tokenRefused,
-            .tokenExpired, .banned, .closedByBan, .lockedOut:
+            .tokenExpired, .banned, .closedByBan, .lockedOut, .badAuthenticationMethod, .aliasBytes:
             .policyViolation
         case .tooManySessions, .noRoom, .authenticationBusy, .loginServiceUnavailable,
             .memoryShortage, .unfinishedPackets:

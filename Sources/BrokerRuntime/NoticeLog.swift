@@ -70,7 +70,9 @@ struct NoticeLog {
             case .queueFull:
                 metadata[LogKeys.setting] = Self.settings(.queueMessages, .queueBytes)
             case .slowReader: metadata[LogKeys.setting] = Self.settings(.outputBytes)
-            case .offline, .expired, .reservedTopic, .byOperator, .notAllowed, .replaced: break
+            case .offline, .expired, .reservedTopic, .byOperator, .notAllowed, .replaced, .tooLarge,
+                .refused:
+                break
             }
             logger.warning("Messages dropped", metadata: metadata)
         case .droppingOfOthers(let count):
@@ -117,22 +119,15 @@ struct NoticeLog {
             logger.debug("Client waits until the store takes more", metadata: metadata)
         case .deviceRefused(let identifier, let refusal):
             logDeviceRefused(identifier, refusal, now)
-        case .deviceGone(let identifier, let reason):
+        case .deviceGone(let device, let reason):
             write(
                 .notice, "Device is gone, says its push service, and is forgotten", now,
-                [
-                    LogKeys.client: Self.text(identifier),
-                    LogKeys.reason: Self.text(Array(reason.utf8)),
-                ])
-        case .deviceSetAside(let identifier, let reason):
+                Self.metadata(device, reason))
+        case .deviceSetAside(let device, let reason):
             write(
                 .warning,
                 "Push service does not know the device, which is not woken until it registers again",
-                now,
-                [
-                    LogKeys.client: Self.text(identifier),
-                    LogKeys.reason: Self.text(Array(reason.utf8)),
-                ])
+                now, Self.metadata(device, reason))
         case .storeBehind(let bytes):
             write(
                 .warning, "The disk is too slow, clients that want more stored wait",
@@ -184,6 +179,15 @@ struct NoticeLog {
             write(
                 .notice, "Device of a client not changed, it is another user's", now, metadata)
         }
+    }
+
+    private static func metadata(_ device: ReportedDevice, _ reason: String) -> Logger.Metadata {
+        var metadata: Logger.Metadata = [
+            LogKeys.client: text(device.clientID), LogKeys.reason: text(Array(reason.utf8)),
+        ]
+        if !device.name.isEmpty { metadata[LogKeys.device] = text(device.name) }
+        if !device.bundle.isEmpty { metadata[LogKeys.app] = text(device.bundle) }
+        return metadata
     }
 
     /// Forgets known denials, because the access rules have changed.

@@ -22,6 +22,8 @@ const dropWords = {
   acl: "denied by the access rules",
   session_ended: "the session ended",
   handed_over: "another member of the shared subscription got it",
+  too_large: "larger than the receiver's packets",
+  refused: "refused by the receiver",
   replaced: "replaced by a later message of its collapse key",
 };
 

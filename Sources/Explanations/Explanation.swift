@@ -236,6 +236,8 @@ package struct Explanation {
         case "acl": "the access rules no longer let it read them"
         case "session_ended": "its session ended before it acknowledged"
         case "handed_over": "another member of its shared subscription got it"
+        case "too_large": "they were larger than the packets it takes (Maximum Packet Size)"
+        case "refused": "it refused them by a reason code"
         case "replaced": "later messages of the same collapse key took their place"
         default: reason
         }
@@ -261,7 +263,8 @@ package struct Explanation {
                 return "It may not \(Self.words(ofDenial: event.reason))\(topic): "
                     + "\(denial)\(times) \(ago(event.lastMs))."
             case .deviceGone:
-                return "Its push service said \(ago(event.lastMs)) that its device is gone "
+                let name = event.detail.map { " \(VisibleText.quoted($0))" } ?? ""
+                return "Its push service said \(ago(event.lastMs)) that its device\(name) is gone "
                     + "(\(event.reason)), which was forgotten until it registers again."
             // The device itself says so while it is set aside.
             case .connected, .disconnected, .lostMessages, .expired, .sessionEnded, .deviceSetAside,
@@ -282,6 +285,8 @@ package struct Explanation {
         case "banned": "an operator has banned it, its user or its address"
         case "draining": "the broker was drained and let nobody in (hermesctl drain status)"
         case "identifier_rejected": "its client identifier is not allowed"
+        case "bad_authentication_method":
+            "its CONNECT asked for enhanced authentication (MQTT 5.0), which the broker does not have"
         case "too_many_sessions": "there are as many sessions as may be (limits.max_sessions)"
         case "authentication_busy": "too many passwords were being checked"
         case "login_service_unavailable":

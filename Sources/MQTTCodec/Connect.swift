@@ -6,6 +6,8 @@ public struct Connect: Hashable, Sendable {
         case v3_1 = 3
         /// Protocol name "MQTT", level 4.
         case v3_1_1 = 4
+        /// Protocol name "MQTT", level 5, whose CONNECT is a ``Connect5``.
+        case v5 = 5
     }
 
     public struct Will: Hashable, Sendable {

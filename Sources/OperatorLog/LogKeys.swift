@@ -28,6 +28,9 @@ package enum LogKeys {
     package static let memoryLimit = "memory.limit_bytes"
     package static let bytesWaiting = "store.waiting_bytes"
     package static let client = "client.id"
+    /// The name of a client's device, and its app.
+    package static let device = "device.name"
+    package static let app = "device.app"
     package static let cleanSession = "session.clean"
     package static let sessionPresent = "session.present"
     package static let statement = "mqtt.statement"

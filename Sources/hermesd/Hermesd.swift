@@ -16,7 +16,7 @@ struct Hermesd: AsyncParsableCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "hermesd",
-        abstract: "MQTT 3.1.1 broker and push channel.",
+        abstract: "MQTT 5.0 and 3.1.1 broker and push channel.",
         discussion: """
             Without --config the built-in defaults apply: MQTT on 127.0.0.1:1883, the HTTP API \
             on 127.0.0.1:8080, data in ./data. Every key of the configuration file can also be \

@@ -19,8 +19,8 @@ extension StoreModel {
         case .detached(let session, let sinceMs):
             sessions[session]?.isAttached = false
             sessions[session]?.detachedSinceMs = sinceMs
-        case .subscription(let session, let filter, let qos):
-            sessions[session]?.subscriptions[filter] = qos
+        case .subscription(let session, let filter, let grant):
+            sessions[session]?.subscriptions[filter] = grant
         case .subscriptionRemoved(let session, let filter):
             sessions[session]?.subscriptions[filter] = nil
         case .message(let number, let topic, let payload, let qos, let retain, let expiresAtMs):

@@ -60,7 +60,7 @@ package struct StoreModel: Equatable {
         package var end: UInt64
         package var hasEnded: Bool
         package var queue: [UInt64: Row] = [:]
-        package var subscriptions: [[UInt8]: UInt8] = [:]
+        package var subscriptions: [[UInt8]: UInt32] = [:]
         package var inbound: Set<UInt16> = []
         package var will: Message?
 

@@ -253,13 +253,13 @@ final class StubBroker: BrokerControl {
                         state.banTables.append(table)
                         return state.bannedConnections
                     }))
-        case .startDrain(let rate, let reply):
+        case .startDrain(let rate, let reference, let reply):
             reply(
                 .success(
                     state.withLock { state in
                         let status = DrainStatus(
                             isDrained: false, connections: 250, closed: 1, perSecond: rate,
-                            startedAtMs: 1_000)
+                            startedAtMs: 1_000, serverReference: reference)
                         state.drain = status
                         return status
                     }))

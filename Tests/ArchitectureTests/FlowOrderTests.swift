@@ -7,13 +7,18 @@ import Testing
 struct FlowOrderTests {
     /// The flow files of the kernel, the uppermost first.
     private static let order = [
-        "Shard+Turn", "Shard+Packets", "Shard+Bans", "Shard+Restore", "Shard+Drain",
+        "Shard+Turn", "Shard+Packets", "Shard+Packets5", "Shard+Publish", "Shard+Received",
+        "Shard+Bans", "Shard+Restore",
+        "Shard+Drain",
         "Shard+HangUp", "Shard+Connect", "Shard+Authenticate", "Shard+Completions", "Shard+Slices",
-        "Shard+Open", "Shard+Close", "Shard+Filters", "Shard+Subscribe", "Shard+System",
+        "Shard+Open", "Shard+Close", "Shard+Wills", "Shard+Filters", "Shard+Subscribe",
+        "Shard+System",
         "Shard+StoreWaits", "Shard+Features", "Shard+Place", "Shard+HandOver", "Shard+Route",
-        "Shard+Match", "Shard+Choose", "Shard+Deliver", "Shard+Copies", "Shard+Rights",
+        "Shard+Match", "Shard+Choose", "Shard+Resend", "Shard+Deliver", "Shard+Copies",
+        "Shard+Forms",
+        "Shard+Rights",
         "Shard+Load",
-        "Shard+Refuse",
+        "Shard+Refuse", "Shard+Answers5",
         "Shard+TakeOver",
         "Shard+Acknowledge", "Shard+Expiry", "Shard+QueueEnds", "Shard+Drops", "Shard+Room",
         "Shard+Commits",

@@ -607,6 +607,31 @@ struct WakeFlowTests {
         #expect(link.shard.device(of: "phone")?.wake == DeviceDetail.WakeState.none)
     }
 
+    @Test("each clearing of a badge has a name of its own, and its attempts have the same")
+    func badgeNames() throws {
+        let link = try makeBadged()
+        var names: [UInt64] = []
+        for identifier: UInt16 in 1...3 {
+            // No notification is taken meanwhile: one is refused, the next never answered.
+            let phone = try fetch(try #require(PacketIdentifier(identifier)), from: link)
+            names += sender.wakes.map(\.notificationID.high)
+            sender.answer(link, .later(milliseconds: 0))
+            sender.ask(link)
+            link.advance(milliseconds: 2_000)
+            #expect(sender.wakes.map(\.kind) == [.badge])
+            #expect(sender.wakes.map(\.notificationID.high) == names.suffix(1))
+            sender.answer(link, .refused)
+            sender.ask(link)
+            try disconnect(phone, from: link)
+            publish("orders/1", to: link)
+            link.advance(milliseconds: 60_000)
+            #expect(sender.wakes.map(\.kind) == [.alert])
+            sender.answer(link, .refused)
+            sender.ask(link)
+        }
+        #expect(Set(names).count == 3)
+    }
+
     @Test(
         "a badge stays without the setting, and the setting's reload clears it with the next fetch")
     func badgeSetting() throws {

@@ -25,7 +25,7 @@ struct BrokerThreadTests {
         }
         #expect(answers.refusals.withLock { $0 } == [.overloaded])
         broker.send(.setBans(BanTable([], generation: 2)) { answers.note($0) })
-        broker.send(.startDrain(perSecond: 1) { answers.note($0) })
+        broker.send(.startDrain(perSecond: 1, serverReference: nil) { answers.note($0) })
         broker.send(.endDrain { answers.note($0) })
         #expect(answers.count == 1)
         broker.send(.drainStatus { answers.note($0) })

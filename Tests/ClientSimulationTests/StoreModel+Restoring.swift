@@ -28,7 +28,7 @@ extension StoreModel {
                 $0.key.lexicographicallyPrecedes($1.key)
             }) {
                 filter.withUnsafeBytes {
-                    _ = visitor.visit(subscription: $0, of: number, qos: qos)
+                    _ = visitor.visit(subscription: $0, of: number, grant: qos)
                 }
             }
         }

@@ -110,7 +110,7 @@ struct ConnackConformance {
         let old = try broker.open()
         try old.send(
             bytes: RawPacket.connect(
-                level: 5, flags: 0x80, payload: RawPacket.field(broker.identifier("client")),
+                level: 6, flags: 0x80, payload: RawPacket.field(broker.identifier("client")),
                 RawPacket.field("alice")))
         try old.expectBytes([0x20, 0x02, 0x00, 0x01])
         let foreign = try broker.open()

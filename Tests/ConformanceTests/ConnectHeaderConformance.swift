@@ -83,7 +83,7 @@ struct ConnectHeaderConformance {
 
     @Test(
         "MQTT-3.1.2-2: an unsupported protocol level is answered 0x01, and the connection closes",
-        arguments: Transport.all, [0, 1, 2, 3, 5, 6, 0x84, 0xFF] as [UInt8])
+        arguments: Transport.all, [0, 1, 2, 3, 6, 0x84, 0xFF] as [UInt8])
     func protocolLevel(transport: Transport, level: UInt8) throws {
         let broker = try BrokerUnderTest(transport)
         defer { broker.close() }

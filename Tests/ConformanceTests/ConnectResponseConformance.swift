@@ -102,7 +102,7 @@ struct ConnectResponseConformance {
         let owner = try broker.connect("owned", userName: "alice")
         let identifier = RawPacket.field(broker.identifier("client"))
         let rejected: [(packet: [UInt8], answer: [UInt8])] = [
-            (RawPacket.connect(level: 5, flags: 0x02, payload: identifier), [0x20, 2, 0, 1]),
+            (RawPacket.connect(level: 6, flags: 0x02, payload: identifier), [0x20, 2, 0, 1]),
             (RawPacket.connect(flags: 0x00, payload: [0, 0]), [0x20, 2, 0, 2]),
             (
                 try broker.connectPacket("owned", userName: "mallory").encoded(),

@@ -293,6 +293,12 @@ struct ExplanationTests {
                 "Its session was clean, and ended with its connection 5s ago.",
                 "Its push service said 5s ago that its device is gone (Unregistered), which was forgotten until it registers again.",
             ])
+        var watch = Self.event(.deviceGone, "Unregistered")
+        watch.detail = "watch"
+        #expect(
+            Self.explained(nil, [watch]).last
+                == "Its push service said 5s ago that its device \"watch\" is gone (Unregistered), which was forgotten until it registers again."
+        )
         #expect(Self.explained(nil).first?.hasPrefix("The broker knows no client") == true)
     }
 }

@@ -214,7 +214,7 @@ private final class Bench {
     func join(_ session: UInt32, _ text: String) -> SubscriptionTrie.Subscribed {
         text.withTopicBytes {
             shared.subscribe(
-                session, &lists[Int(session)], text: $0, qos: .exactlyOnce,
+                session, &lists[Int(session)], text: $0, grant: SubscriptionGrant(.exactlyOnce),
                 isOnline: online[Int(session)])
         }
     }

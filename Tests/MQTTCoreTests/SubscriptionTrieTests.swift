@@ -21,7 +21,8 @@ struct Subscribers: ~Copyable {
 
     mutating func subscribe(_ session: Int, _ filter: String, _ qos: QoS) {
         let result = filter.withTopicBytes {
-            trie.subscribe(UInt32(session), &lists[session], filter: $0, qos: qos)
+            trie.subscribe(
+                UInt32(session), &lists[session], filter: $0, grant: SubscriptionGrant(qos))
         }
         let isNew = model[session].updateValue(qos, forKey: filter) == nil
         #expect((result == .added) == isNew, "\(filter) of \(session)")
@@ -329,7 +330,9 @@ struct SubscriptionTrieTests {
             var lists = [SubscriptionTrie.List](repeating: SubscriptionTrie.List(), count: 10_001)
             func subscribe(_ session: Int, _ filter: String) {
                 _ = filter.withTopicBytes {
-                    trie.subscribe(UInt32(session), &lists[session], filter: $0, qos: .atMostOnce)
+                    trie.subscribe(
+                        UInt32(session), &lists[session], filter: $0,
+                        grant: SubscriptionGrant(.atMostOnce))
                 }
             }
             for session in 1...10_000 { subscribe(session, "popular") }
@@ -361,7 +364,7 @@ struct SubscriptionTrieTests {
             let start = threadNanoseconds()
             for filter in filters {
                 filter.withUnsafeBytes {
-                    _ = trie.subscribe(0, &list, filter: $0, qos: .atLeastOnce)
+                    _ = trie.subscribe(0, &list, filter: $0, grant: SubscriptionGrant(.atLeastOnce))
                 }
             }
             #expect(trie.count == count && Int(list.count) == count)

@@ -43,11 +43,12 @@ class Office:
         self.api = AdminAPI(self.broker)
         self._paho_client = paho_client
 
-    def phone(self, name: str, token: str) -> None:
+    def phone(self, name: str, token: str, message: bytes | None = None) -> None:
         """A phone that registers its device, subscribes and goes away."""
         phone = self._paho_client(name, to=self.broker, clean_session=False)
         phone.subscribe(("#", 1))
-        phone.publish("$hermes/device", registration(bytes.fromhex(token)), qos=1)
+        phone.publish(
+            "$hermes/device", message or registration(bytes.fromhex(token)), qos=1)
         phone.client.disconnect()
         eventually(
             lambda: not self.api.client(name)["connected"], f"{name} is away"
@@ -295,16 +296,19 @@ def test_every_other_answer_is_about_its_device_while_others_pass(
 
 def test_410_forgets_the_device_unless_it_registered_later(office: Office, apple: Apple) -> None:
     apple.behaviour.unregistered_at_ms = 1
-    office.phone("phone", "d000")
+    phone = registration(bytes.fromhex("d000")) + b"\x2a\x05watch"
+    office.phone("phone", "d000", message=phone)
     office.publish()
     eventually(lambda: len(apple.notifications) >= 2, "the wake is tried again")
     apple.behaviour.unregistered_at_ms = None
-    office.broker.log.await_match(r"Device is gone, says its push service, and is forgotten")
+    office.broker.log.await_match(
+        r"Device is gone, says its push service, and is forgotten.*client\.id=phone"
+        r".*device\.app=com\.example\.app.*device\.name=watch")
     assert office.api.metric('hermes_wakes_total{outcome="gone"}') == 1
-    problem = office.api.request("GET", "/v1/clients/phone/device").problem(404)
+    problem = office.api.request("GET", "/v1/clients/phone/device?name=watch").problem(404)
     assert "Unregistered" in problem["detail"]
     sentences = office.api.get("/v1/clients/phone/explain")["sentences"]
-    assert any("its device is gone (Unregistered)" in one for one in sentences)
+    assert any("its device \"watch\" is gone (Unregistered)" in one for one in sentences)
 
 
 def test_no_answer_is_repeated_under_the_same_name(office: Office, apple: Apple) -> None:

@@ -8,7 +8,9 @@ struct DrainRoutes: Sendable {
     /// `GET`, `POST` and `DELETE /v1/drain`.
     var routes: [Route] { [status, start, end] }
 
-    static let fields = JSONFields.Known([JSONFields.Name(canonical: "per_second")])
+    static let fields = JSONFields.Known([
+        JSONFields.Name(canonical: "per_second"), JSONFields.Name(canonical: "server_reference"),
+    ])
 
     private var status: Route {
         Route(method: .get, path: "/v1/drain", access: .reading(.untouched)) { _ throws(Problem) in
@@ -23,8 +25,19 @@ struct DrainRoutes: Sendable {
             let fields = try JSONFields(try request.json(), known: Self.fields)
             let range = Int64(DrainStatus.rates.lowerBound)...Int64(DrainStatus.rates.upperBound)
             let rate = try fields.integer("per_second", in: range)
+            let reference = try fields.string("server_reference")
+            if let reference, !DrainStatus.isReference(reference) {
+                throw Problem(
+                    .invalidField,
+                    "server_reference has \(reference.utf8.count) bytes or control characters; it takes "
+                        + "1 to \(DrainStatus.mostReferenceBytes) bytes without any.",
+                    fix: "Name another broker as your clients know it, such as "
+                        + "\"mqtt2.example.com:8883\".")
+            }
             let status: DrainStatus = try await broker.ask {
-                .startDrain(perSecond: rate.map { Int($0) } ?? DrainStatus.defaultPerSecond, $0)
+                .startDrain(
+                    perSecond: rate.map { Int($0) } ?? DrainStatus.defaultPerSecond,
+                    serverReference: reference, $0)
             }
             return try Response.json(status)
         }

@@ -25,12 +25,15 @@ public struct DrainStatus: Codable, Sendable, Equatable {
     public var startedAtMs: Int64?
     /// Seconds until no connection is left, at this rate; rounded up.
     public var secondsLeft: Int?
+    /// Where clients of MQTT 5.0 are sent; `nil` when they are not told.
+    public var serverReference: String?
 
     enum CodingKeys: String, CodingKey {
         case state, connections, closed
         case perSecond = "per_second"
         case startedAtMs = "started_at_ms"
         case secondsLeft = "seconds_left"
+        case serverReference = "server_reference"
     }
 
     public init(connections: Int) {
@@ -39,7 +42,8 @@ public struct DrainStatus: Codable, Sendable, Equatable {
     }
 
     public init(
-        isDrained: Bool, connections: Int, closed: Int, perSecond: Int, startedAtMs: Int64
+        isDrained: Bool, connections: Int, closed: Int, perSecond: Int, startedAtMs: Int64,
+        serverReference: String? = nil
     ) {
         state = isDrained ? .drained : .draining
         self.connections = connections
@@ -47,12 +51,24 @@ public struct DrainStatus: Codable, Sendable, Equatable {
         self.perSecond = perSecond
         self.startedAtMs = startedAtMs
         secondsLeft = (connections + perSecond - 1) / perSecond
+        self.serverReference = serverReference
     }
 
     /// Connections to close in a second, where nothing else is asked for.
     public static let defaultPerSecond = 100
     /// The rates that may be asked for.
     public static let rates: ClosedRange<Int> = 1...100_000
+    /// Bytes of a reference to another broker.
+    public static let mostReferenceBytes = 1_024
+
+    /// True for a reference that DISCONNECT may hold: one or more `host[:port]`, or what the clients
+    /// understand, without characters that nobody sees.
+    public static func isReference(_ text: String) -> Bool {
+        (1...mostReferenceBytes).contains(text.utf8.count)
+            && text.unicodeScalars.allSatisfy {
+                $0.value > 0x1F && !(0x7F...0x9F).contains($0.value)
+            }
+    }
 }
 
 /// The end of a drain.

@@ -49,7 +49,7 @@ public enum BrokerCommand: Sendable {
     case clearLockouts(IPNetwork?, Reply<Int>)
     /// Closes all connections at a rate and refuses new ones, or changes the rate of a drain under
     /// way; answers with its state.
-    case startDrain(perSecond: Int, Reply<DrainStatus>)
+    case startDrain(perSecond: Int, serverReference: String?, Reply<DrainStatus>)
     case drainStatus(Reply<DrainStatus>)
     /// Ends a drain, so that clients can connect again.
     case endDrain(Reply<DrainEnd>)
@@ -107,7 +107,7 @@ public enum BrokerCommand: Sendable {
         case .setBans(_, let reply): reply(.failure(error))
         case .lockouts(let reply): reply(.failure(error))
         case .clearLockouts(_, let reply): reply(.failure(error))
-        case .startDrain(_, let reply): reply(.failure(error))
+        case .startDrain(_, _, let reply): reply(.failure(error))
         case .drainStatus(let reply): reply(.failure(error))
         case .endDrain(let reply): reply(.failure(error))
         case .queue(_, let reply): reply(.failure(error))

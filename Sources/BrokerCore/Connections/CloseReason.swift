@@ -4,6 +4,8 @@ import MQTTCore
 /// The reason for which a connection ended.
 public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case disconnect
+    /// DISCONNECT of MQTT 5.0 with a code other than 0x00, after which the will is published.
+    case disconnectWithWill
     case peerClosed
     case networkError(code: Int32)
     case protocolViolation(ProtocolViolation)
@@ -32,6 +34,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case tokenExpired
     case identifierRejected
     case unacceptableProtocolVersion
+    /// CONNECT of MQTT 5.0 names a method of authentication that the broker does not have.
+    case badAuthenticationMethod
     case tooManySessions
     case clientIDTooLong
     case userNameTooLong
@@ -42,6 +46,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
     case loginServiceUnavailable
     case tooManyInboundQoS2
     case topicLevels
+    /// The topics of a client's aliases had too many bytes together.
+    case aliasBytes
     /// An UNSUBSCRIBE named more filters than one packet may.
     case unsubscribeFilters
     case outputLimit
@@ -76,6 +82,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case addressLimit, certificateRevoked, tlsRecord, unsubscribeFilters
         case clientIDTooLong, userNameTooLong, noRoom, webSocket, tokenRefused
         case tokenExpired, banned, lockedOut, draining, loginServiceUnavailable
+        case badAuthenticationMethod, aliasBytes
 
         public var name: String {
             switch self {
@@ -118,13 +125,15 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
             case .lockedOut: "locked_out"
             case .draining: "draining"
             case .loginServiceUnavailable: "login_service_unavailable"
+            case .badAuthenticationMethod: "bad_authentication_method"
+            case .aliasBytes: "alias_bytes"
             }
         }
     }
 
     public var kind: Kind {
         switch self {
-        case .disconnect: .disconnect
+        case .disconnect, .disconnectWithWill: .disconnect
         case .peerClosed: .peerClosed
         case .networkError: .networkError
         case .protocolViolation: .protocolViolation
@@ -163,6 +172,8 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .lockedOut: .lockedOut
         case .draining: .draining
         case .loginServiceUnavailable: .loginServiceUnavailable
+        case .badAuthenticationMethod: .badAuthenticationMethod
+        case .aliasBytes: .aliasBytes
         }
     }
 
@@ -190,21 +201,26 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .outputLimit: .outputBytes
         case .memoryShortage: .memory
         case .unfinishedPackets: .unfinishedBytes
-        case .disconnect, .peerClosed, .networkError, .protocolViolation, .keepAlive, .takenOver,
+        case .disconnect, .disconnectWithWill, .peerClosed, .networkError, .protocolViolation,
+            .keepAlive, .takenOver,
             .notAuthorized, .badUserNameOrPassword, .identifierRejected,
             .unacceptableProtocolVersion, .authenticationBusy, .loginServiceUnavailable,
             .publishDenied, .administrator,
             .storeFailure, .shutdown, .tlsHandshake, .tlsOnPlainListener, .certificateRevoked,
             .proxyHeader, .addressLimit, .tlsRecord, .webSocket, .tokenRefused, .tokenExpired,
-            .banned, .closedByBan, .draining:
+            .banned, .closedByBan, .draining, .badAuthenticationMethod, .aliasBytes:
             nil
         }
     }
 
     /// The limit that ended the connection; `wasOpen` is true after an accepted CONNECT.
     package func limit(wasOpen: Bool) -> Limit? {
-        guard case .protocolViolation(.malformed(.packetTooLarge)) = self else { return limit }
-        return wasOpen ? .maxPacket : .maxConnectPacket
+        switch self {
+        case .protocolViolation(.malformed(.packetTooLarge)),
+            .protocolViolation(.fault(.packetTooLarge)):
+            return wasOpen ? .maxPacket : .maxConnectPacket
+        default: return limit
+        }
     }
 
     /// True when unsent packets are still sent at the end of the connection.
@@ -212,14 +228,15 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         switch self {
         case .badUserNameOrPassword, .notAuthorized, .identifierRejected, .tooManySessions,
             .clientIDTooLong, .userNameTooLong, .noRoom, .unacceptableProtocolVersion,
-            .authenticationBusy, .loginServiceUnavailable, .publishDenied, .disconnect, .shutdown,
-            .tokenRefused, .tokenExpired, .banned, .lockedOut, .draining:
+            .authenticationBusy, .loginServiceUnavailable, .publishDenied, .disconnect,
+            .disconnectWithWill, .shutdown,
+            .tokenRefused, .tokenExpired, .banned, .lockedOut, .draining, .badAuthenticationMethod:
             true
         case .peerClosed, .networkError, .protocolViolation, .connectTimeout, .keepAlive,
             .takenOver, .tooManyInboundQoS2, .topicLevels, .unsubscribeFilters, .outputLimit,
             .administrator, .storeFailure, .tlsHandshake, .tlsOnPlainListener, .proxyHeader,
             .memoryShortage, .unfinishedPackets, .addressLimit, .certificateRevoked, .tlsRecord,
-            .webSocket, .closedByBan:
+            .webSocket, .closedByBan, .aliasBytes:
             false
         }
     }
@@ -243,7 +260,7 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .protocolViolation:
             Announcement(.notice, "Connection closed after a protocol violation")
         case .tooManyInboundQoS2, .topicLevels, .unsubscribeFilters, .outputLimit,
-            .memoryShortage, .unfinishedPackets:
+            .memoryShortage, .unfinishedPackets, .aliasBytes:
             Announcement(.warning, "Connection closed at a limit")
         case .connectTimeout, .administrator, .takenOver, .tokenExpired, .closedByBan:
             Announcement(.info, "Connection closed by the broker")
@@ -256,12 +273,13 @@ public enum CloseReason: Hashable, Sendable, BitwiseCopyable {
         case .certificateRevoked:
             Announcement(.notice, "Connection closed, its certificate counts no more")
         // A rejected CONNECT is reported, with its client, where that happens.
-        case .disconnect, .peerClosed, .networkError, .keepAlive, .notAuthorized,
+        case .disconnect, .disconnectWithWill, .peerClosed, .networkError, .keepAlive,
+            .notAuthorized,
             .badUserNameOrPassword, .identifierRejected, .unacceptableProtocolVersion,
             .tooManySessions, .authenticationBusy, .loginServiceUnavailable, .publishDenied,
             .storeFailure, .shutdown,
             .tlsHandshake, .addressLimit, .clientIDTooLong, .userNameTooLong, .noRoom,
-            .tokenRefused, .banned, .lockedOut, .draining:
+            .tokenRefused, .banned, .lockedOut, .draining, .badAuthenticationMethod:
             nil
         }
     }

@@ -39,6 +39,8 @@ package struct ConnectionDrain {
     package private(set) var startedAtMs: Int64 = 0
     /// Connections that the drain has closed.
     package private(set) var closed = 0
+    /// Where clients of MQTT 5.0 are sent, as DISCONNECT and CONNACK say it; `nil` for nowhere.
+    package private(set) var serverReference: String?
     /// The next connection to look at.
     package private(set) var place: UInt32 = 0
 
@@ -47,8 +49,11 @@ package struct ConnectionDrain {
         if case .off = state { false } else { true }
     }
 
-    /// Begins a drain, or goes on with another rate.
-    package mutating func start(perSecond: Int, now: MonotonicTime, wallClockMs: Int64) {
+    /// Begins a drain, or goes on with another rate and another reference.
+    package mutating func start(
+        perSecond: Int, serverReference: String?, now: MonotonicTime, wallClockMs: Int64
+    ) {
+        self.serverReference = serverReference
         if !isActive {
             startedAtMs = wallClockMs
             closed = 0
@@ -99,11 +104,12 @@ package struct ConnectionDrain {
         case .draining(let pace):
             DrainStatus(
                 isDrained: false, connections: connections, closed: closed,
-                perSecond: Int(pace.perSecond), startedAtMs: startedAtMs)
+                perSecond: Int(pace.perSecond), startedAtMs: startedAtMs,
+                serverReference: serverReference)
         case .drained(let perSecond):
             DrainStatus(
                 isDrained: true, connections: connections, closed: closed, perSecond: perSecond,
-                startedAtMs: startedAtMs)
+                startedAtMs: startedAtMs, serverReference: serverReference)
         }
     }
 }

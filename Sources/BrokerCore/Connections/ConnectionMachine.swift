@@ -119,9 +119,11 @@ package struct ConnectionMachine: BitwiseCopyable {
     package mutating func receive(_ connect: Connect, identifierCount: Int) -> OnConnect {
         switch state {
         case .awaitingConnect(let certificateUser):
-            // An empty identifier asks the server for one, which only a clean session may
+            // An empty identifier asks the server for one, which in 3.1.1 only a clean session may
             // [MQTT-3.1.3-6] [MQTT-3.1.3-8]; 3.1 has no empty identifiers.
-            if identifierCount == 0, !connect.cleanSession || connect.version == .v3_1 {
+            if identifierCount == 0, connect.version != .v5,
+                !connect.cleanSession || connect.version == .v3_1
+            {
                 return .refuse(.identifierRejected)
             }
             state = .opening

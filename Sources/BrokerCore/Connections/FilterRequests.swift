@@ -9,6 +9,11 @@ package struct FilterRequest {
         /// SUBACK with the codes so far, the offset of the next one, and the count of refusals.
         case suback(SharedBytes, codeOffset: Int, SubscribeRefusals)
         case unsuback(PacketIdentifier)
+        /// The same of MQTT 5.0, with the identifier of the subscriptions.
+        case suback5(
+            SharedBytes, codeOffset: Int, SubscribeRefusals, SubscriptionIdentifier?)
+        /// UNSUBACK of MQTT 5.0 with the codes so far, and the offset of the next one.
+        case unsuback5(SharedBytes, codeOffset: Int)
     }
 
     package var answer: Answer
@@ -18,20 +23,20 @@ package struct FilterRequest {
     package var ticket: UInt64 = 0
 
     /// `filters` are those of the whole packet.
-    package init(_ answer: Answer, _ filters: ByteRange, _ frame: PacketDecoder.Frame) {
+    package init(_ answer: Answer, _ filters: ByteRange, _ packet: ByteRange) {
         self.answer = answer
-        offset = filters.start - frame.packet.start
+        offset = filters.start - packet.start
     }
 
     /// The filters that are left, in a buffer where the packet may have another place than before.
-    package func filters(of frame: PacketDecoder.Frame) -> ByteRange {
-        let start = frame.packet.start + offset
-        return ByteRange(offset: start, count: frame.packet.end - start)
+    package func filters(of packet: ByteRange) -> ByteRange {
+        let start = packet.start + offset
+        return ByteRange(offset: start, count: packet.end - start)
     }
 
     /// Notes the filters that a slice has left.
-    package mutating func leave(_ filters: ByteRange, of frame: PacketDecoder.Frame) {
-        offset = filters.start - frame.packet.start
+    package mutating func leave(_ filters: ByteRange, of packet: ByteRange) {
+        offset = filters.start - packet.start
     }
 }
 
@@ -54,6 +59,10 @@ package struct FilterRequests {
 
     /// Drops what a connection that closes has left.
     package mutating func remove(_ connection: Handle, pool: BytePool) {
-        if case .suback(let suback, _, _)? = take(connection)?.answer { suback.release(in: pool) }
+        switch take(connection)?.answer {
+        case .suback(let packet, _, _), .suback5(let packet, _, _, _), .unsuback5(let packet, _):
+            packet.release(in: pool)
+        case .unsuback, nil: return
+        }
     }
 }

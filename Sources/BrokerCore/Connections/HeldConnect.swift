@@ -49,15 +49,53 @@ package struct HeldConnect: BitwiseCopyable {
     }
 
     /// The packet, decoded; its ranges refer to ``packet``.
-    package var connect: Connect {
+    package var connect: DecodedConnect {
         let span = packet.bytes
         guard
             case .frame(let frame)? = try? PacketDecoder.frame(
                 span, at: 0, maximumSize: packet.count),
-            case .connect(let connect)? = try? PacketDecoder.decode(frame, span)
+            let connect = try? DecodedConnect(frame, span)
         else { preconditionFailure("a CONNECT that was decoded no longer decodes") }
         return connect
     }
 
     package func release(in pool: BytePool) { bytes.release(in: pool) }
+}
+
+/// A CONNECT of any version.
+package struct DecodedConnect {
+    package let connect: Connect
+    /// `nil` for a version before 5.0.
+    package let terms: ClientTerms?
+
+    /// Decodes a frame that holds a CONNECT.
+    package init(
+        _ frame: PacketDecoder.Frame, _ bytes: RawSpan
+    ) throws(ConnectFault) {
+        guard PacketDecoder5.isSpoken(inConnect: frame.body, bytes) else {
+            do throws(MalformedPacket) {
+                guard case .connect(let connect) = try PacketDecoder.decode(frame, bytes) else {
+                    preconditionFailure("a CONNECT decoded as something else")
+                }
+                self.connect = connect
+                terms = nil
+                return
+            } catch {
+                throw .malformed(error)
+            }
+        }
+        do throws(PacketFault) {
+            let connect = try Connect5.decode(frame.body, bytes)
+            self.connect = Connect(connect)
+            terms = ClientTerms(connect)
+        } catch {
+            throw .fault(error)
+        }
+    }
+}
+
+/// A CONNECT that breaks a rule of its version.
+package enum ConnectFault: Error {
+    case malformed(MalformedPacket)
+    case fault(PacketFault)
 }

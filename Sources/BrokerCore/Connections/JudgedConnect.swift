@@ -5,6 +5,8 @@ import Structures
 package struct JudgedConnect {
     package let handle: Handle
     package let connect: Connect
+    /// What a CONNECT of MQTT 5.0 says besides; `nil` for one of an earlier version.
+    package let terms: ClientTerms?
     package let bytes: UnsafeRawBufferPointer
     /// The whole packet.
     package let packet: UnsafeRawBufferPointer
@@ -13,20 +15,27 @@ package struct JudgedConnect {
 
     /// A CONNECT that was kept while it waited, with the user name that has been proven meanwhile.
     package init(_ handle: Handle, _ held: HeldConnect, provenUser: SessionUser? = nil) {
+        let decoded = held.connect
         self.init(
-            handle: handle, connect: held.connect, bytes: held.packet, packet: held.packet,
+            handle: handle, decoded, bytes: held.packet, packet: held.packet,
             provenUser: provenUser ?? held.provenUser)
     }
 
     package init(
-        handle: Handle, connect: Connect, bytes: UnsafeRawBufferPointer,
+        handle: Handle, _ decoded: DecodedConnect, bytes: UnsafeRawBufferPointer,
         packet: UnsafeRawBufferPointer, provenUser: SessionUser?
     ) {
         self.handle = handle
-        self.connect = connect
+        connect = decoded.connect
+        terms = decoded.terms
         self.bytes = bytes
         self.packet = packet
         self.provenUser = provenUser
+    }
+
+    /// True if a new session is to outlive its connection.
+    package var isPersistent: Bool {
+        terms.map { $0.sessionExpiry > 0 } ?? !connect.cleanSession
     }
 
     /// The user name in the packet.

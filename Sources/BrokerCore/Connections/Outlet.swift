@@ -27,6 +27,8 @@ package struct Outlet: BitwiseCopyable {
     /// Re-delivered bytes in the output, which do not show a slow reader. At most 2^32 - 1.
     private var resentBytes: UInt32 = 0
     package private(set) var listing: Listing = []
+    /// The client speaks MQTT 5.0, from its CONNECT on; see ``Clients5``.
+    package private(set) var speaks5 = false
 
     package var count: Int { output.count }
     package var isEmpty: Bool { output.isEmpty }
@@ -38,6 +40,9 @@ package struct Outlet: BitwiseCopyable {
     package var sendUnits: Int {
         1 + min(output.count, Self.mostSentAtOnce) >> Self.bytesPerUnitShift
     }
+
+    /// Notes that the client speaks MQTT 5.0.
+    package mutating func speak5() { speaks5 = true }
 
     /// A four-byte packet, as ``PacketEncoder/fourBytes(_:_:)`` makes it.
     package mutating func append(word: UInt32, pool: BytePool) {

@@ -50,11 +50,26 @@ public enum BrokerNotice: Sendable {
     /// A client's registration of its device was not taken.
     case deviceRefused(clientID: [UInt8], DeviceRefusal)
     /// The push service says that the device is gone, and the broker has forgotten it.
-    case deviceGone(clientID: [UInt8], reason: String)
+    case deviceGone(ReportedDevice, reason: String)
     /// The push service does not know the device, which is set aside until it registers again.
-    case deviceSetAside(clientID: [UInt8], reason: String)
+    case deviceSetAside(ReportedDevice, reason: String)
     /// The backlog for the disk is full: clients that need the store have to wait.
     case storeBehind(bytes: Int)
+}
+
+/// A device that a log line is about.
+public struct ReportedDevice: Sendable, Equatable {
+    public var clientID: [UInt8]
+    /// Tells it from others of the client; usually empty.
+    public var name: [UInt8]
+    /// The app; empty for none.
+    public var bundle: [UInt8]
+
+    public init(clientID: [UInt8], name: [UInt8], bundle: [UInt8]) {
+        self.clientID = clientID
+        self.name = name
+        self.bundle = bundle
+    }
 }
 
 /// The reason why a device was not registered.

@@ -8,8 +8,8 @@ package struct RoutedMessage {
     package var number: UInt64 = 0
     /// The commit that must complete before any receiver gets the message; 0 for none.
     package let ticket: UInt64
-    /// RETAIN in the packets to receivers.
-    package let retain: Bool
+    /// RETAIN in the packet to the next receiver.
+    package var retain: Bool
     /// The shared group of the next receiver; ``noIndex`` for a plain subscription.
     package var group: UInt32 = noIndex
     /// The place that a feature has for the message; ``noIndex`` for none. Only it knows the meaning.

@@ -2,21 +2,6 @@ import MQTTCodec
 import MQTTCore
 import Structures
 
-/// The indices of one session's subscriptions in ``Subscriptions``; kept in the session's record.
-package struct SessionSubscriptions: BitwiseCopyable {
-    fileprivate var filters = SubscriptionTrie.List()
-    fileprivate var shared = SharedSubscriptions.List()
-    /// The filters' weight, counted by `limits.max_subscriptions`.
-    package fileprivate(set) var weight: UInt32 = 0
-    /// The filters' size in units of ``SessionBytes``.
-    fileprivate var units: UInt32 = 0
-
-    /// The size that the filters count for `limits.subscription_bytes`.
-    package var byteCount: Int { Int(units) * SessionBytes.unit }
-    package var count: Int { Int(filters.count) + Int(shared.count) }
-    package var hasShared: Bool { shared.count > 0 }
-}
-
 /// The subscriptions of all sessions: the topic tree of plain filters, and the groups of shared ones.
 package struct Subscriptions: ~Copyable {
     /// Never read; see the same in ``Shard``.
@@ -37,29 +22,22 @@ package struct Subscriptions: ~Copyable {
 
     // MARK: Changes
 
-    /// Adds a subscription of a session, or replaces the QoS of an equal one [MQTT-3.8.4-3].
+    /// Adds a subscription of a session, or replaces the grant of an equal one [MQTT-3.8.4-3].
     package mutating func add(
         _ session: UInt32, _ list: inout SessionSubscriptions, filter: UnsafeRawBufferPointer,
-        qos: QoS, isOnline: Bool
+        grant: SubscriptionGrant, isOnline: Bool
     ) -> SubscriptionTrie.Subscribed {
         let subscribed =
             SharedSubscriptions.isShared(filter)
-            ? shared.subscribe(session, &list.shared, text: filter, qos: qos, isOnline: isOnline)
-            : trie.subscribe(session, &list.filters, filter: filter, qos: qos)
+            ? shared.subscribe(
+                session, &list.shared, text: filter, grant: grant, isOnline: isOnline)
+            : trie.subscribe(session, &list.filters, filter: filter, grant: grant)
         if subscribed == .added {
             let levels = TopicLevels.count(filter)
             list.weight += TopicLevels.weight(ofLevels: levels)
             list.units += SessionBytes.units(ofFilter: filter, levels: levels)
         }
         return subscribed
-    }
-
-    package enum Removed: Equatable {
-        /// The session had no subscription with this filter.
-        case none
-        case plain
-        /// The session has left this group.
-        case shared(group: UInt32)
     }
 
     /// Removes the subscription with an identical filter [MQTT-3.10.4-1].
@@ -134,8 +112,8 @@ package struct Subscriptions: ~Copyable {
     /// All filters of a session; shared ones include `$share/` and the group.
     package func filters(of list: SessionSubscriptions) -> [(filter: [UInt8], qos: QoS)] {
         var filters: [(filter: [UInt8], qos: QoS)] = []
-        _ = forEachFilter(of: list, from: 0) { filter, qos in
-            filters.append((filter, qos))
+        _ = forEachFilter(of: list, from: 0) { filter, grant in
+            filters.append((filter, grant.qos))
             return true
         }
         return filters
@@ -144,12 +122,38 @@ package struct Subscriptions: ~Copyable {
     /// Calls `body` for the filters of a session behind the first `skipped`, until it returns false;
     /// returns whether it never did.
     package func forEachFilter(
-        of list: SessionSubscriptions, from skipped: UInt32, _ body: ([UInt8], QoS) -> Bool
+        of list: SessionSubscriptions, from skipped: UInt32,
+        _ body: ([UInt8], SubscriptionGrant) -> Bool
     ) -> Bool {
         let plain = list.filters.count
         return trie.forEachSubscription(of: list.filters, from: skipped, body)
             && shared.forEachSubscription(
                 of: list.shared, from: skipped > plain ? skipped - plain : 0, body)
+    }
+
+    // MARK: Grants
+
+    /// Identifiers of the subscriptions that ``grants(of:_:_:group:)`` has found.
+    private var identifiers = GrowableBuffer<SubscriptionIdentifier>()
+
+    /// What the session's subscriptions that match a topic were granted. Of a message that came by a
+    /// shared subscription, only that of its `group` counts; ``noIndex`` for none. The identifiers
+    /// are valid until the next call.
+    package mutating func grants(
+        of session: UInt32, _ list: SessionSubscriptions, _ topic: UnsafeRawBufferPointer,
+        group: UInt32
+    ) -> (grants: MatchedGrants, identifiers: UnsafeBufferPointer<SubscriptionIdentifier>) {
+        identifiers.removeAll()
+        guard group == noIndex else {
+            var granted = MatchedGrants()
+            if let grant = shared.grant(list.shared, group) {
+                granted.add(grant)
+                if let identifier = grant.identifier { identifiers.append(identifier) }
+            }
+            return (granted, identifiers.contents)
+        }
+        let grants = trie.grants(of: session, list.filters, topic, identifiers: &identifiers)
+        return (grants, identifiers.contents)
     }
 
     // MARK: Matching

@@ -18,6 +18,10 @@ public enum DropReason: UInt8, CountLabel, BitwiseCopyable {
     case notAllowed
     /// A later message of the same collapse key took its place.
     case replaced
+    /// The packet would be larger than the client takes (MQTT 5.0, Maximum Packet Size).
+    case tooLarge
+    /// The client refused the message by PUBACK or PUBREC of MQTT 5.0.
+    case refused
 
     public var name: String {
         switch self {
@@ -29,6 +33,8 @@ public enum DropReason: UInt8, CountLabel, BitwiseCopyable {
         case .byOperator: "operator"
         case .notAllowed: "acl"
         case .replaced: "replaced"
+        case .tooLarge: "too_large"
+        case .refused: "refused"
         }
     }
 }
@@ -38,7 +44,7 @@ public struct DropCounts<Value: FixedWidthInteger & UnsignedInteger & BitwiseCop
     Sendable, BitwiseCopyable
 {
     // The size is the number of `DropReason` cases; a test compares them.
-    private var counts = InlineArray<8, Value>(repeating: 0)
+    private var counts = InlineArray<10, Value>(repeating: 0)
 
     public init() {}
 

@@ -9,6 +9,8 @@ package struct Restoration {
     /// Index of the last session found; lookups come in ascending order.
     private var place = 0
     package var wills: [(session: UInt64, message: Message)] = []
+    /// Terms of sessions that ended with the broker, by number.
+    package var terms: [UInt64: SessionTerms] = [:]
 
     package mutating func add(_ number: UInt64, _ index: UInt32) {
         sessions.append((number, index))

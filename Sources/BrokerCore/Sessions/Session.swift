@@ -29,6 +29,7 @@ package struct Session: BitwiseCopyable {
         static let holdsShared = Flags(rawValue: 2)
         static let follows = Flags(rawValue: 4)
         static let isWatched = Flags(rawValue: 8)
+        static let hasOptions = Flags(rawValue: 16)
     }
 
     /// 0 while the record is unused.
@@ -46,7 +47,13 @@ package struct Session: BitwiseCopyable {
     private var userNameState = UserName.none
     package private(set) var version = Connect.Version.v3_1_1
     /// The protocol version as the admin plane names it.
-    package var versionText: String { version == .v3_1 ? "3.1" : "3.1.1" }
+    package var versionText: String {
+        switch version {
+        case .v3_1: "3.1"
+        case .v3_1_1: "3.1.1"
+        case .v5: "5.0"
+        }
+    }
     private var flags: Flags = []
     package private(set) var lastCloseReason: CloseReason.Kind?
     /// Seconds, as in CONNECT.
@@ -113,6 +120,12 @@ package struct Session: BitwiseCopyable {
     package var isWatched: Bool {
         get { flags.contains(.isWatched) }
         set { set(.isWatched, to: newValue) }
+    }
+
+    /// True when any subscription was ever granted more than a QoS (``SubscriptionGrant/hasOptions``).
+    package var hasOptions: Bool {
+        get { flags.contains(.hasOptions) }
+        set { set(.hasOptions, to: newValue) }
     }
 
     private mutating func set(_ flag: Flags, to isSet: Bool) {

@@ -20,6 +20,39 @@ extension Shard {
             requestBytes: requestBytes)
     }
 
+    /// The same with a reason, which a client of MQTT 5.0 gets; others have no word for it.
+    @inline(__always)
+    mutating func acknowledge(
+        _ handle: Handle, _ type: PacketType, _ identifier: PacketIdentifier, _ code: ReasonCode,
+        needsCommit: Bool, requestBytes: Int
+    ) {
+        guard code != .success, connections[handle].outlet.speaks5 else {
+            acknowledge(
+                handle, type, identifier, needsCommit: needsCommit, requestBytes: requestBytes)
+            return
+        }
+        acknowledgeWithReason(
+            handle, type, identifier, code, needsCommit: needsCommit, requestBytes: requestBytes)
+    }
+
+    @inline(never)
+    private mutating func acknowledgeWithReason(
+        _ handle: Handle, _ type: PacketType, _ identifier: PacketIdentifier, _ code: ReasonCode,
+        needsCommit: Bool, requestBytes: Int
+    ) {
+        guard let type = PacketType5(rawValue: type.rawValue) else { return }
+        let short = PacketEncoder5.short(type, identifier, code)
+        let packet = SharedBytes(count: short.count, pool: pool)
+        for place in 0..<short.count {
+            packet.bytes.storeBytes(
+                of: UInt8(truncatingIfNeeded: short.word >> (8 * UInt64(place))),
+                toByteOffset: place, as: UInt8.self)
+        }
+        acknowledge(
+            handle, packet: packet, ticket: needsCommit ? commit(.acknowledge(handle)) : 0,
+            requestBytes: requestBytes)
+    }
+
     /// The same, for a group of records that has ended with this ticket; 0 without one.
     package mutating func acknowledge(
         _ handle: Handle, _ type: PacketType, _ identifier: PacketIdentifier, ticket: UInt64,

@@ -14,6 +14,8 @@ extension Shard {
         }
         guard verifiesPasswords,
             judged.userName != nil || !token.isEmpty || judged.provenUser != nil
+                // MQTT 5.0 allows a password, such as a token, without a user name.
+                || judged.connect.password != nil
         else {
             // Where no login is checked, a user name is unproven, so the client is anonymous.
             guard allowsAnonymous[Int(connections[handle].listener)] else {

@@ -168,9 +168,9 @@ extension Shard {
         subscriptions.noteDelivered(to: group)
         context.budget.spend(WorkBudget.delivery(bytes: copy.size, qos: .atMostOnce))
         switch (copy, choice) {
-        case (.packet(let packet, let size, let payloadBytes), .member(let member)):
-            if deliverAtMostOnce(packet, size, to: member.session) {
-                context.counters.publishSent(.atMostOnce, payloadBytes: payloadBytes)
+        case (.packet(let raw), .member(let member)):
+            if deliverAtMostOnce(raw, to: member.session, group: member.group) {
+                context.counters.publishSent(.atMostOnce, payloadBytes: raw.payload.count)
             }
         case (.packet, _): lose(topic, choice)
         case (.system(let message), .member(let member)):

@@ -44,7 +44,7 @@ extension Shard {
         guard connections.isCurrent(ending.handle) else { return true }
         let connection = connections[ending.handle]
         guard let will = connection.will, firesWill(connection, ending.reason),
-            context.isWithinLevels(will.topic)
+            context.isWithinLevels(will.topic), !delaysWill(of: connection.session)
         else { return true }
         context.budget.beginShare()
         return isMatched(will.topic, qos: will.qos, for: .connection(ending.handle))
@@ -60,13 +60,28 @@ extension Shard {
     private mutating func close(_ ending: Connections.Ending) {
         let (handle, reason) = (ending.handle, ending.reason)
         guard connections.isCurrent(handle) else { return }
-        // Unsent packets are still sent, unless the peer closed or broke the protocol.
-        let owesOutput = !connections[handle].outlet.isEmpty && reason.sendsOutputFirst
+        // Unsent packets are still sent, unless the peer closed or broke the protocol; and what tells a
+        // client of 5.0 why.
+        let isTold =
+            connections[handle].outlet.speaks5
+            && (connections[handle].machine.isOpen
+                ? disconnect5(handle, reason) : reason.isFaultOfConnect)
+        let owesOutput =
+            !connections[handle].outlet.isEmpty && (reason.sendsOutputFirst || isTold)
         let connection = connections.close(handle, reason, owesOutput: owesOutput, pool: pool)
         if !logins.isEmpty { logins.remove(handle) }
         if !filterRequests.isEmpty { filterRequests.remove(handle, pool: pool) }
+        if connection.outlet.speaks5 { clients5.remove(handle) }
         let (session, wasOpen) = (connection.session, connection.machine.isOpen)
-        if let will = connection.will, session != noIndex {
+        var will = connection.will
+        var willExpiry: UInt32?
+        if let waiting = will, session != noIndex, firesWill(connection, reason),
+            delay(waiting, of: session)
+        {
+            will = nil
+        }
+        if let will, session != noIndex {
+            willExpiry = terms[session]?.will.expiry
             sessions.count(session, -SessionBytes.of(will: will))
             // In one group with the will's publication, which after a shutdown is the next start's.
             if !(wasOpen && reason == .shutdown) {
@@ -75,7 +90,7 @@ extension Shard {
         }
         let isWillAllowed =
             firesWill(connection, reason)
-            && connection.will.map { mayPublishWill($0, of: session) } ?? false
+            && will.map { mayPublishWill($0, of: session) } ?? false
         let isReported = reportsLifecycle || reason.announcement != nil
         var (identifier, userName): ([UInt8]?, [UInt8]?)
         if session != noIndex {
@@ -94,8 +109,8 @@ extension Shard {
                     handle, clientID: identifier, userName: userName, reason,
                     opening: ending.opening))
         }
-        if let will = connection.will {
-            if isWillAllowed { publishWill(will, of: identifier) }
+        if let will {
+            if isWillAllowed { publishWill(will, of: identifier, expiry: willExpiry) }
             will.release(in: pool)
         }
     }
@@ -110,7 +125,8 @@ extension Shard {
         releaseDelayed(session)
         sessions[session].detach(reason, atMs: context.wallClockMs)
         sessions.countIdentifiers(of: session, areKept: true)
-        guard sessions[session].isPersistent else {
+        let expiry = expiryMilliseconds(of: session)
+        guard sessions[session].isPersistent, expiry > 0 else {
             removeSession(session, because: .clean)
             return
         }
@@ -118,9 +134,7 @@ extension Shard {
         if commits.isDurable { unload(session) }
         if sessions[session].isWatched { followers.detached(&self, session) }
         sessions.scheduleExpiry(
-            session,
-            at: context.now.advanced(
-                byMilliseconds: context.limits.sessionExpiry.wholeMilliseconds))
+            session, at: context.now.advanced(byMilliseconds: expiry))
     }
 
     /// Removes a session; its client must be offline. Counts and tells what it loses, other than what
@@ -138,6 +152,8 @@ extension Shard {
             }
         }
         if sessions[session].isWatched { followers.sessionEnds(&self, session) }
+        endDelayedWill(session)
+        if terms[session] != nil { setTerms(nil, of: session) }
         cancelRetained(session)
         let wereShared = sessions[session].subscriptions.hasShared
         let bytesBefore = sessions[session].subscriptions.byteCount
@@ -187,30 +203,6 @@ extension Shard {
         context.counters.sessionsExpired += 1
         context.counters.limits.add(.sessionExpiry)
         removeSession(session, because: .expired)
-    }
-
-    // MARK: Wills
-
-    /// True when the access rules allow a will at this moment; a denial is counted and reported.
-    package mutating func mayPublishWill(_ will: Message, of session: UInt32) -> Bool {
-        guard !dropsReserved(will.topic, from: session) else { return false }
-        guard let verdict = rights.decide(.publish, will.topic, for: sessions[session]),
-            !verdict.isAllowed
-        else { return true }
-        rights.refuse(.will, sessions[session], will.topic, line: verdict.line, &context)
-        return false
-    }
-
-    package mutating func publishWill(_ will: Message, of clientID: [UInt8]?) {
-        guard context.isWithinLevels(will.topic) else {
-            context.counters.limits.add(.maxTopicLevels)
-            return
-        }
-        if context.topicTraces.isActive { traceWill(will, of: clientID) }
-        if reportsLifecycle, let clientID {
-            context.notices.appendBounded(.willPublished(clientID: clientID, ReportedMessage(will)))
-        }
-        if route(will, to: receivers(of: will.topic), mustCommit: false).needsCommit { commit() }
     }
 
     // MARK: Many at once

@@ -14,8 +14,25 @@ extension Shard {
             end(handle, .protocolViolation(.secondConnect))
             return
         }
-        guard case .connect(let connect) = try PacketDecoder.decode(frame, bytes.bytes) else {
-            preconditionFailure("a CONNECT decoded as something else")
+        let decoded: DecodedConnect
+        do throws(ConnectFault) {
+            decoded = try DecodedConnect(frame, bytes.bytes)
+        } catch {
+            switch error {
+            case .malformed(let error): throw error
+            case .fault(let fault):
+                connections[handle].outlet.speak5()
+                let reason = CloseReason.protocolViolation(.fault(fault))
+                // CONNACK says which rule it is [MQTT-3.1.4-1].
+                refuse5(handle, reason)
+                end(handle, reason)
+                return
+            }
+        }
+        let connect = decoded.connect
+        if let terms = decoded.terms {
+            connections[handle].outlet.speak5()
+            clients5.add(handle, Clients5.Client(terms, wasNamed: connect.clientID.isEmpty))
         }
         switch connections[handle].machine.receive(
             connect, identifierCount: Int(connect.clientID.count))
@@ -30,13 +47,16 @@ extension Shard {
                 userName: connect.userName.map { [UInt8](bytes[$0]) })
         case .authenticate(let certificateUser):
             let judged = JudgedConnect(
-                handle: handle, connect: connect, bytes: bytes, packet: bytes[frame.packet],
+                handle: handle, decoded, bytes: bytes, packet: bytes[frame.packet],
                 provenUser: certificateUser.map {
                     SessionUser(
                         name: UnsafeRawBufferPointer(start: $0.bytes, count: $0.count),
                         proof: .certificate)
                 })
-            if let refusal = refusalOfNames(judged) {
+            if decoded.terms?.hasAuthenticationMethod == true {
+                // The broker has no method of enhanced authentication [MQTT-4.12.0-1].
+                refuseConnect(judged, .notAuthorized, .badAuthenticationMethod)
+            } else if let refusal = refusalOfNames(judged) {
                 refuseConnect(judged, refusal.code, refusal.reason)
             } else if let ban = ban(of: judged) {
                 // Before its password is checked, which would cost more than the refusal.

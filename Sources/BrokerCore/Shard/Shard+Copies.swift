@@ -5,9 +5,10 @@ import Structures
 /// Sends copies of messages of QoS 0 that no queue keeps.
 extension Shard {
     /// Copies a packet to the output of the session's client; false when the client does not get it.
+    /// `group` is the shared subscription by which it does.
     @inline(__always)
     mutating func deliverAtMostOnce(
-        _ packet: UnsafeRawPointer, _ size: Int, to session: UInt32
+        _ raw: RawPublish, to session: UInt32, group: UInt32 = noIndex
     ) -> Bool {
         guard let target = sessions[session].connection, connections[target].machine.isOpen else {
             if sessions[session].isUsed { drop(session, .offline) }
@@ -17,8 +18,13 @@ extension Shard {
             drop(session, .slowReader)
             return false
         }
+        if connections[target].outlet.speaks5 || raw.is5 {
+            guard appendRaw5(raw, group: group, of: session, to: target) else { return false }
+        } else {
+            connections[target].outlet.append(
+                packet: raw.packet, count: raw.size, pool: context.pool)
+        }
         sessions[session].publishesSent += 1
-        connections[target].outlet.append(packet: packet, count: size, pool: context.pool)
         connections.markDirty(target)
         return true
     }
@@ -30,40 +36,36 @@ extension Shard {
         guard let target = sessions[session].connection, connections[target].machine.isOpen,
             connections[target].outlet.count < context.limits.outputBytes
         else { return }
-        connections[target].outlet.append(
-            message, qos: .atMostOnce, retain: retain, pool: context.pool)
+        guard
+            append(
+                message, qos: .atMostOnce, retain: retain, isDuplicate: false, identifier: 0,
+                group: noIndex, of: session, to: target)
+        else { return }
         connections.markDirty(target)
     }
 }
 
 /// A message of QoS 0 whose copies for very many groups are sent in slices.
 package enum AtMostOnceCopy {
-    /// A client's packet as it came, for each receiver.
-    case packet(UnsafeRawPointer, size: Int, payloadBytes: Int)
+    /// A client's packet.
+    case packet(RawPublish)
     /// One of the broker's own values.
     case system(Message)
 
     /// There are more copies than these; see ``Message/sharesPayload(count:receivers:)``.
     private static var fewestCopies: Int { 128 }
 
-    /// A client's packet by its parts; `nil` when it is not encoded as the broker does it, or when its
-    /// receivers share the payload.
-    init?(
-        _ topic: UnsafeRawBufferPointer, _ payload: UnsafeRawBufferPointer, packetBytes: Int
-    ) {
-        let size = PublishEncoder.size(
-            topicCount: topic.count, payloadCount: payload.count, qos: .atMostOnce)
-        // The packet begins before its topic, by the fixed header and the topic's length.
-        guard size == packetBytes, let start = topic.baseAddress,
-            !Message.sharesPayload(count: payload.count, receivers: Self.fewestCopies)
-        else { return nil }
-        self = .packet(
-            start - (size - topic.count - payload.count), size: size, payloadBytes: payload.count)
+    /// `nil` when the receivers of the packet share its payload.
+    init?(_ raw: RawPublish) {
+        guard !Message.sharesPayload(count: raw.payload.count, receivers: Self.fewestCopies) else {
+            return nil
+        }
+        self = .packet(raw)
     }
 
     var size: Int {
         switch self {
-        case .packet(_, let size, _): size
+        case .packet(let raw): raw.size
         case .system(let message): message.contentBytes
         }
     }

@@ -41,7 +41,8 @@ extension Shard {
                 sessions[session].outbound.waiting == 0 || message.qos == .atMostOnce
             {
                 let end = sendAtMostOnce(
-                    message, retain: delivery.retain, to: session, target, &counts)
+                    message, retain: delivery.retain, group: delivery.group, to: session, target,
+                    &counts)
                 endAtOnce(delivery, session, end)
                 return
             }
@@ -67,7 +68,7 @@ extension Shard {
     }
 
     private mutating func sendAtMostOnce(
-        _ message: Message, retain: Bool, to session: UInt32, _ target: Handle,
+        _ message: Message, retain: Bool, group: UInt32, to session: UInt32, _ target: Handle,
         _ counts: inout PublishCounts
     ) -> QueueEnd {
         guard connections[target].outlet.count < context.limits.outputBytes else {
@@ -75,8 +76,15 @@ extension Shard {
             drop(session, .slowReader, message)
             return .dropped(.slowReader)
         }
-        connections[target].outlet.append(
-            message, qos: .atMostOnce, retain: retain, pool: context.pool)
+        guard
+            append(
+                message, qos: .atMostOnce, retain: retain, isDuplicate: false, identifier: 0,
+                group: group, of: session, to: target)
+        else {
+            counts.dropped += 1
+            drop(session, .tooLarge, message)
+            return .dropped(.tooLarge)
+        }
         sessions[session].publishesSent += 1
         context.counters.publishSent(.atMostOnce, payloadBytes: message.payload.count)
         connections.markDirty(target)
@@ -192,8 +200,10 @@ extension Shard {
     package mutating func record(_ message: Message) -> UInt64 {
         let number = commits.newMessageNumber()
         commits.records.message(
-            number, topic: message.topic, payload: message.payload,
-            qos: StoredQoS(message.qos, message.wakeRequest).byte, retain: message.retain,
+            number, topic: message.topic, payload: message.storedPayload,
+            qos: StoredQoS(
+                message.qos, message.wakeRequest, hasProperties: message.hasProperties
+            ).byte, retain: message.retain,
             expiresAtMs: message.expiresAtMs)
         if !message.messageID.isEmpty {
             commits.records.named(number, messageID: message.messageID)
@@ -233,7 +243,7 @@ extension Shard {
                 return
             }
             let next = sessions[session].outbound.next(
-                limit: context.limits.maxInFlight, pool: context.pool
+                limit: window(of: target), pool: context.pool
             ) { ticket in
                 // A message loaded from the store waits for all tickets up to its own.
                 commits.areCommitted(through: ticket)
@@ -274,9 +284,15 @@ extension Shard {
             sessions[session].outbound.abandon(item, pool: context.pool)
             return
         }
-        connections[target].outlet.append(
-            item.message, qos: item.qos, retain: item.retain,
-            identifier: item.packetIdentifier.rawValue, pool: context.pool)
+        guard
+            append(
+                item.message, qos: item.qos, retain: item.retain, isDuplicate: false,
+                identifier: item.qos == .atMostOnce ? 0 : item.packetIdentifier.rawValue,
+                group: item.group, of: session, to: target)
+        else {
+            giveUp(item, of: session)
+            return
+        }
         context.counters.publishSent(item.qos, payloadBytes: item.message.payload.count)
         if item.qos == .atMostOnce {
             if commits.isDurable {
@@ -294,37 +310,11 @@ extension Shard {
         connections.markDirty(target)
     }
 
-    /// Re-sends unacknowledged messages after a reconnect [MQTT-4.4.0-1].
-    package mutating func resend(_ session: UInt32, _ handle: Handle) {
-        revokeInFlight(session)
-        let queue = sessions[session].outbound
-        queue.forEachInFlight { item in
-            switch item {
-            case .publish(let item):
-                resend(item.message, qos: item.qos, retain: item.retain, item.position, handle)
-            case .pubrel(let identifier): resendPubrel(identifier, handle)
-            }
-        }
-        connections[handle].outlet.noteResent()
-        connections.markDirty(handle)
-    }
-
-    /// DUP 1 marks a re-delivery [MQTT-3.3.1-1].
-    package mutating func resend(
-        _ message: Message, qos: QoS, retain: Bool, _ position: UInt64, _ handle: Handle
-    ) {
-        connections[handle].outlet.append(
-            message, qos: qos, retain: retain, isDuplicate: true,
-            identifier: PacketIdentifier(position: position).rawValue, pool: context.pool)
-        sessions[connections[handle].session].publishesSent += 1
-        sessions[connections[handle].session].publishesSentAboveQoS0 += 1
-        context.counters.publishSent(qos, payloadBytes: message.payload.count)
-    }
-
-    /// After PUBREC only PUBREL is re-sent [MQTT-4.3.3-1].
-    package mutating func resendPubrel(_ identifier: PacketIdentifier, _ handle: Handle) {
-        connections[handle].outlet.append(
-            word: PacketEncoder.fourBytes(.pubrel, identifier), pool: context.pool)
-        context.counters.otherPacketsSent += 1
+    /// Drops a message that is too large for its receiver, as if it had been sent [MQTT-3.1.2-25].
+    @inline(never)
+    mutating func giveUp(_ item: OutboundQueue.Item, of session: UInt32) {
+        finished(session, item.position, .dropped(.tooLarge))
+        drop(session, .tooLarge, item.message)
+        sessions[session].outbound.abandon(item, pool: context.pool)
     }
 }

@@ -13,9 +13,12 @@ extension Shard {
 
     public var drainStatus: DrainStatus { drain.status(connections: connections.count) }
 
-    /// Begins a drain, or changes its rate.
-    public mutating func startDrain(perSecond: Int) {
-        drain.start(perSecond: perSecond, now: context.now, wallClockMs: context.wallClockMs)
+    /// Begins a drain, or changes its rate. Clients of MQTT 5.0 are told the reference to another broker;
+    /// `nil` for none.
+    public mutating func startDrain(perSecond: Int, serverReference: String? = nil) {
+        drain.start(
+            perSecond: perSecond, serverReference: serverReference, now: context.now,
+            wallClockMs: context.wallClockMs)
     }
 
     public mutating func endDrain() { drain.end() }

@@ -15,12 +15,9 @@ extension Shard {
     /// acknowledgement waits until what the feature records is stored. MQTT 3.1.1 has no word for
     /// "refused", so one that cannot be taken is acknowledged, and the feature counts and reports it.
     @inline(never)
-    mutating func receiveForFeature(
-        _ handle: Handle, _ publish: Publish, _ frame: PacketDecoder.Frame,
-        _ bytes: UnsafeRawBufferPointer
-    ) {
+    mutating func receiveForFeature(_ handle: Handle, _ publish: IncomingPublish) {
         let session = connections[handle].session
-        let payload = bytes[publish.payload]
+        let payload = publish.payload
         switch publish.delivery {
         case .atMostOnce:
             followers.take(&self, payload, from: session)
@@ -31,7 +28,7 @@ extension Shard {
             acknowledge(
                 handle, .puback, identifier,
                 needsCommit: commits.records.hasUncommittedRecords,
-                requestBytes: Int(frame.packet.count))
+                requestBytes: publish.packet.count)
         case .exactlyOnce(let identifier, _):
             context.counters.publishesReceivedExactlyOnce += 1
             guard !sessions[session].inbound.contains(identifier) else {
@@ -51,7 +48,7 @@ extension Shard {
             followers.take(&self, payload, from: session)
             acknowledge(
                 handle, .pubrec, identifier, needsCommit: commits.records.hasUncommittedRecords,
-                requestBytes: Int(frame.packet.count))
+                requestBytes: publish.packet.count)
         }
     }
 

@@ -20,7 +20,8 @@ extension Shard {
     /// are held back [MQTT-3.14.4-3], so that no earlier end of the connection publishes it.
     public mutating func noteArrived(_ handle: Handle, _ bytes: UnsafeRawBufferPointer) {
         guard isActive(handle), let will = connections[handle].will,
-            endsWithDisconnect(bytes)
+            connections[handle].outlet.speaks5
+                ? endsWithDisconnect5(bytes) : endsWithDisconnect(bytes)
         else { return }
         will.release(in: pool)
         connections[handle].will = nil
@@ -35,6 +36,19 @@ extension Shard {
             let packet = try? PacketDecoder.decode(frame, bytes.bytes)
         {
             if case .disconnect = packet { return true }
+            offset = frame.packet.end
+        }
+        return false
+    }
+
+    /// The same of MQTT 5.0, where only code 0x00 discards the will [MQTT-3.1.2-10].
+    private func endsWithDisconnect5(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var offset = 0
+        while case .frame(let frame)? = try? PacketDecoder5.frame(
+            bytes.bytes, at: offset, from: .client, maximumSize: context.limits.maxPacketBytes),
+            let packet = try? PacketDecoder5.decode(frame, bytes.bytes, from: .client)
+        {
+            if case .disconnect(let disconnect) = packet { return disconnect.code == .success }
             offset = frame.packet.end
         }
         return false

@@ -63,18 +63,16 @@ extension Shard {
         return matchSlice(topic, qos, from: publisher, copy: nil)
     }
 
-    /// The receivers of a client's packet of QoS 0 without RETAIN, as the other method finds them. Very
-    /// many groups are sent their copies meanwhile.
+    /// The receivers of a client's message of QoS 0 without RETAIN, as the other method finds them. Very
+    /// many groups are sent their copies meanwhile, if the packet is copied as it is.
     @inline(__always)
     package mutating func receivers(
-        of topic: UnsafeRawBufferPointer, _ payload: UnsafeRawBufferPointer, packetBytes: UInt32,
-        from publisher: Handle
+        of topic: UnsafeRawBufferPointer, _ raw: RawPublish?, from publisher: Handle
     ) -> UnsafeBufferPointer<SubscriptionTrie.Match>? {
         if let matches = receivers(of: topic, most: WorkBudget.mostMatchSteps) { return matches }
         return matchSlice(
             topic, .atMostOnce, from: publisher,
-            copy: context.topicTraces.isActive
-                ? nil : AtMostOnceCopy(topic, payload, packetBytes: Int(packetBytes)))
+            copy: context.topicTraces.isActive ? nil : raw.flatMap { AtMostOnceCopy($0) })
     }
 
     @inline(never)

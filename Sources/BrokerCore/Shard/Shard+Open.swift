@@ -84,18 +84,20 @@ extension Shard {
             // [MQTT-3.1.2-4] [MQTT-3.2.2-2]
             session = existing
             sessions.cancelExpiry(session)
+            forgetDelayedWill(session)
             // The former connection's writes may be incomplete; this one must wait for them.
             needsCommit = needsCommit || commits.pendingCount > 0
         } else {
             session = sessions.add(
-                identifier, user, isPersistent: !connect.cleanSession,
+                identifier, user, isPersistent: judged.isPersistent,
                 accessGeneration: rights.generation, pool: pool)
-            if !connect.cleanSession {
+            if judged.isPersistent {
                 record(session, identifier, user)
                 needsCommit = true
             }
         }
         if sessions[session].isPersistent { commits.records.attached(sessions[session].number) }
+        needsCommit = take(judged.terms, for: session) || needsCommit
         if existing != nil { sessions.countIdentifiers(of: session, areKept: false) }
         sessions[session].attach(handle, connect, atMs: context.wallClockMs)
         followers.attached(&self, session)
@@ -113,7 +115,7 @@ extension Shard {
             context.counters.limits.add(.maxKeepAlive)
         }
         if let will = connect.will, mayKeepWill(judged.bytes[will.topic.range], session) {
-            keepWill(will, judged.bytes, handle, session)
+            keepWill(will, judged.terms, judged.bytes, handle, session)
             needsCommit = true
         }
         if needsCommit {
@@ -137,12 +139,31 @@ extension Shard {
         }
     }
 
+    /// Keeps what a CONNECT of MQTT 5.0 says of the session; one of an earlier version ends it. True when
+    /// it is to be stored.
+    private mutating func take(_ terms: ClientTerms?, for session: UInt32) -> Bool {
+        guard let terms else {
+            let hadTerms = self.terms[session] != nil
+            if hadTerms { setTerms(nil, of: session) }
+            return hadTerms
+        }
+        let former = self.terms[session]
+        // A session that ends with its connection has terms only for its will.
+        guard sessions[session].isPersistent || terms.willTimes != .none else { return false }
+        let new = SessionTerms(expiry: terms.sessionExpiry, will: terms.willTimes)
+        setTerms(new, of: session)
+        return former != new
+    }
+
     private mutating func keepWill(
-        _ will: Connect.Will, _ bytes: UnsafeRawBufferPointer, _ handle: Handle, _ session: UInt32
+        _ will: Connect.Will, _ terms: ClientTerms?, _ bytes: UnsafeRawBufferPointer,
+        _ handle: Handle, _ session: UInt32
     ) {
         let message = Message(
             topic: bytes[will.topic.range], payload: bytes[will.message], qos: will.qos,
-            retain: will.retain, pool: pool)
+            retain: will.retain,
+            forwarded: terms.map { ForwardedProperties($0.willProperties, in: bytes.bytes) },
+            forwardedSource: bytes, pool: pool)
         connections[handle].will = message
         sessions.count(session, SessionBytes.of(will: message))
         let number = record(message)
@@ -176,8 +197,16 @@ extension Shard {
             connected: connections.activeCount, listener: connections[handle].listener)
         context.counters.otherPacketsSent += 1
         subscriptions.setOnline(sessions[session].subscriptions, true)
-        connections[handle].outlet.append(
-            word: PacketEncoder.fourBytes(.accepted(sessionPresent: sessionPresent)), pool: pool)
+        if connections[handle].outlet.speaks5 {
+            guard accept5(handle, sessionPresent: sessionPresent) else {
+                end(handle, .outputLimit)
+                return
+            }
+        } else {
+            connections[handle].outlet.append(
+                word: PacketEncoder.fourBytes(.accepted(sessionPresent: sessionPresent)),
+                pool: pool)
+        }
         connections.markDirty(handle)
         connections.resume(handle, now: context.now)
         connections.setKeepAliveTimer(handle, now: context.now)

@@ -87,7 +87,7 @@ extension Shard {
         _ item: QueueSlice.Item, _ session: UInt32, _ handle: Handle
     ) -> Bool {
         let number = sessions[session].number
-        let hasRoom = sessions[session].outbound.loadedInFlight < context.limits.maxInFlight
+        let hasRoom = sessions[session].outbound.loadedInFlight < window(of: handle)
         if !hasRoom { sessions.loads.noteUnsent(from: item.position, of: number) }
         var item = item
         if item.isExpired(atMs: context.wallClockMs),
@@ -129,9 +129,20 @@ extension Shard {
             return
         }
         let loaded = loaded(item, session)
+        if let message = loaded.message,
+            !fits(message, qos: loaded.qos, group: loaded.group, of: session, to: handle)
+        {
+            sessions[session].outbound.skipSent(item.position)
+            finished(session, item.position, .dropped(.tooLarge))
+            drop(session, .tooLarge, message)
+            message.release(in: context.pool)
+            return
+        }
         sessions[session].outbound.placeSent(loaded, pool: context.pool)
         if let message = loaded.message {
-            resend(message, qos: loaded.qos, retain: loaded.retain, item.position, handle)
+            resend(
+                message, qos: loaded.qos, retain: loaded.retain, item.position,
+                group: loaded.group, handle)
         } else {
             resendPubrel(PacketIdentifier(position: item.position), handle)
         }
@@ -184,11 +195,13 @@ extension Message {
     /// The message of a queue position, which must still have its content (no PUBREC yet).
     package init(_ item: QueueSlice.Item, pool: BytePool) {
         let published = StoredQoS(byte: item.publishedQoS)
+        let content = StoredContent(item.payload, published)
         self.init(
-            topic: item.topic, payload: item.payload,
+            topic: item.topic, payload: content.payload,
             qos: published?.qos ?? QoS(rawValue: item.qos) ?? .atLeastOnce,
             retain: item.publishedRetain, wake: published?.wake.rawValue ?? 0,
-            expiresAtMs: item.expiresAtMs, messageID: item.messageID, pool: pool)
+            expiresAtMs: item.expiresAtMs, messageID: item.messageID,
+            forwarded: content.forwarded, forwardedSource: content.properties, pool: pool)
     }
     /// What the publisher asks of notifications.
     package var wakeRequest: WakeRequest { WakeRequest(rawValue: wake) ?? .byRules }

@@ -19,8 +19,12 @@ extension Shard {
         _ handle: Handle, _ code: Connack.ReturnCode, _ reason: CloseReason,
         _ identifier: [UInt8], userName: [UInt8]?, detail: String? = nil
     ) {
-        connections[handle].outlet.append(
-            word: PacketEncoder.fourBytes(.refused(code)), pool: pool)
+        if connections[handle].outlet.speaks5 {
+            refuse5(handle, reason)
+        } else {
+            connections[handle].outlet.append(
+                word: PacketEncoder.fourBytes(.refused(code)), pool: pool)
+        }
         context.counters.refused(listener: connections[handle].listener)
         context.counters.otherPacketsSent += 1
         context.notices.append(

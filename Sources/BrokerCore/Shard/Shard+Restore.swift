@@ -42,9 +42,10 @@ extension Shard {
     }
 
     public mutating func visit(
-        subscription filter: UnsafeRawBufferPointer, of number: UInt64, qos: UInt8
+        subscription filter: UnsafeRawBufferPointer, of number: UInt64, grant: UInt32
     ) -> Bool {
-        guard let session = restoration.find(number), let qos = QoS(rawValue: qos),
+        guard let session = restoration.find(number),
+            let grant = SubscriptionGrant(rawValue: grant),
             TopicText.isFilter(filter)
         else { return false }
         let plain =
@@ -54,7 +55,9 @@ extension Shard {
         prepareSystemTopics(for: plain)
         let bytesBefore = sessions[session].subscriptions.byteCount
         _ = subscriptions.add(
-            session, &sessions[session].subscriptions, filter: filter, qos: qos, isOnline: false)
+            session, &sessions[session].subscriptions, filter: filter, grant: grant,
+            isOnline: false)
+        if grant.hasOptions { sessions[session].hasOptions = true }
         sessions.countSubscriptions(of: session, before: bytesBefore)
         return true
     }
@@ -98,22 +101,63 @@ extension Shard {
         guard let published = StoredQoS(byte: stored.qos), TopicText.isName(stored.topic) else {
             return nil
         }
+        let content = StoredContent(stored.payload, published)
         return Message(
-            topic: stored.topic, payload: stored.payload, qos: published.qos,
+            topic: stored.topic, payload: content.payload, qos: published.qos,
             retain: stored.retain, wake: published.wake.rawValue,
-            expiresAtMs: stored.expiresAtMs, messageID: stored.messageID, pool: pool)
+            expiresAtMs: stored.expiresAtMs, messageID: stored.messageID,
+            forwarded: content.forwarded, forwardedSource: content.properties, pool: pool)
+    }
+
+    /// Takes back what a session of a client of MQTT 5.0 has beyond others. Comes after all sessions.
+    package mutating func restore(terms fact: StoredFact) throws(DamagedFact) {
+        let (number, stored) = try SessionTerms.read(fact)
+        guard let session = restoration.find(number) else {
+            // A session that ended with its connection has left the times of its will.
+            restoration.terms[number] = stored
+            commits.records.termsRemoved(of: number, fact.owner)
+            return
+        }
+        terms[session] = stored
+        let age = UInt64(max(0, context.wallClockMs - sessions[session].sinceMs))
+        let expiry = expiryMilliseconds(of: session)
+        sessions.cancelExpiry(session)
+        sessions.scheduleExpiry(
+            session,
+            at: context.now.advanced(byMilliseconds: expiry > age ? expiry - age : 0))
+    }
+
+    /// Has the will of a session wait further, whose client was offline or connected when the broker
+    /// ended; false when it is to be published.
+    private mutating func goOnDelaying(_ will: Message, of session: UInt32) -> Bool {
+        guard delaysWill(of: session), let terms = terms[session] else { return false }
+        let age = UInt64(max(0, context.wallClockMs - sessions[session].sinceMs))
+        let delay = UInt64(terms.will.delay) * 1_000
+        guard delay > age else { return false }
+        will.retainReference()
+        sessions.count(session, SessionBytes.of(will: will))
+        delayedWills.add(
+            will, of: session, expiry: terms.will.expiry,
+            at: context.now.advanced(byMilliseconds: delay - age))
+        return true
     }
 
     /// Publishes the wills of clients that were connected when the broker ended [MQTT-3.1.2-8].
     public mutating func finishRestoring() {
         for (number, will) in restoration.wills {
+            let session = restoration.find(number)
+            if let session, goOnDelaying(will, of: session) {
+                will.release(in: pool)
+                continue
+            }
             // In one group with its publication, so that the will is published once.
             commits.records.willRemoved(session: number)
             if SystemTopic.isClosedToClients(will.topic) {
                 context.counters.dropped.add(.reservedTopic)
-            } else if mayPublishRestored(will, of: restoration.find(number)) {
-                let client = restoration.find(number).map { sessions.identifier(of: $0) }
-                publishWill(will, of: client)
+            } else if mayPublishRestored(will, of: session) {
+                let client = session.map { sessions.identifier(of: $0) }
+                let times = session.map { terms[$0]?.will } ?? restoration.terms[number]?.will
+                publishWill(will, of: client, expiry: times?.expiry)
             }
             will.release(in: pool)
         }

@@ -56,7 +56,7 @@ extension Shard {
         context.budget.spend(WorkBudget.ruleStep * rights.takeWork())
     }
 
-    /// True when a connection may publish to a topic; otherwise it is closed [MQTT-3.3.5-2].
+    /// True when a connection may publish to a topic; otherwise one of 3.1.1 is closed [MQTT-3.3.5-2].
     @inline(__always)
     package mutating func mayPublish(_ handle: Handle, _ topic: UnsafeRawBufferPointer) -> Bool {
         guard rights.areRestricted else { return true }
@@ -78,7 +78,8 @@ extension Shard {
         }
         guard verdict.isAllowed else {
             rights.refuse(.publish, sessions[session], topic, line: verdict.line, &context)
-            end(handle, .publishDenied)
+            // A client of 5.0 is answered by a code, and stays.
+            if !connections[handle].outlet.speaks5 { end(handle, .publishDenied) }
             return false
         }
         connections[handle].permit?.release(in: pool)

@@ -47,7 +47,7 @@ extension Shard {
     ) -> Limit? {
         let connect = judged.connect
         var added = 0
-        if isNew, !connect.cleanSession {
+        if isNew, judged.isPersistent {
             guard sessions.persistentCount < context.limits.maxSessions else { return .maxSessions }
             added = SessionBytes.of(identifier: identifier, user: user)
             added += SessionBytes.of(logins.allowance(of: judged.handle))

@@ -9,39 +9,37 @@ extension Shard {
     /// Routes a packet of QoS 0 without RETAIN, the common case, by copying it to each receiver.
     /// False when the message needs ``route(_:to:mustCommit:)``.
     package mutating func routeAtMostOnce(
-        _ frame: PacketDecoder.Frame, _ topic: UnsafeRawBufferPointer,
-        _ payload: UnsafeRawBufferPointer, to matches: UnsafeBufferPointer<SubscriptionTrie.Match>,
+        _ raw: RawPublish, to matches: UnsafeBufferPointer<SubscriptionTrie.Match>,
         from publisher: Handle
     ) -> Bool {
-        let size = PublishEncoder.size(
-            topicCount: topic.count, payloadCount: payload.count, qos: .atMostOnce)
-        guard size == Int(frame.packet.count), !context.topicTraces.isActive else { return false }
-        // The packet begins before its topic, by the fixed header and the topic's length.
-        guard let topicBase = topic.baseAddress else { return false }
-        let packet = topicBase - (size - topic.count - payload.count)
+        guard !context.topicTraces.isActive else { return false }
         var sent: UInt64 = 0
-        guard !Message.sharesPayload(count: payload.count, receivers: matches.count) else {
+        guard !Message.sharesPayload(count: raw.payload.count, receivers: matches.count) else {
             return false
         }
         var receivers = matches.count
         if subscriptions.hasShared {
             receivers +=
                 chooseMembers(
-                    topic, qos: .atMostOnce, bytes: size, from: .connection(publisher)
+                    raw.topic, qos: .atMostOnce, bytes: raw.size, from: .connection(publisher)
                 ).count
             connections.beginDelivery(to: receivers)
             for choice in subscriptions.members
-            where deliverAtMostOnce(packet, size, to: choice.session) { sent += 1 }
+            where deliverAtMostOnce(raw, to: choice.session, group: choice.group) {
+                sent += 1
+            }
         } else {
             connections.beginDelivery(to: receivers)
         }
-        for match in matches where deliverAtMostOnce(packet, size, to: match.session) {
+        let ownSession = ownSession(of: publisher, raw.topic)
+        for match in matches
+        where match.session != ownSession && deliverAtMostOnce(raw, to: match.session) {
             sent += 1
         }
         connections.endDelivery()
-        spend(on: receivers, WorkBudget.delivery(bytes: size, qos: .atMostOnce))
+        spend(on: receivers, WorkBudget.delivery(bytes: raw.size, qos: .atMostOnce))
         context.counters.publishesSent += sent
-        context.counters.publishBytesSent &+= sent &* UInt64(payload.count)
+        context.counters.publishBytesSent &+= sent &* UInt64(raw.payload.count)
         return true
     }
 
@@ -51,10 +49,13 @@ extension Shard {
     /// If any receiver's copy is stored, `needsCommit` comes back true and the caller ends the
     /// group of records. All receivers get the message only after that commit, so that none sees a
     /// message that a crash could lose.
+    ///
+    /// `ownSession` does not get the message, because its client published it (No Local); ``noIndex``
+    /// for none.
     package mutating func route(
         _ message: Message, to matches: UnsafeBufferPointer<SubscriptionTrie.Match>,
         mustCommit: Bool, from publisher: MatchPublisher? = nil, follower: UInt32 = noIndex,
-        mark: UInt32 = 0
+        mark: UInt32 = 0, ownSession: UInt32 = noIndex
     ) -> (counts: PublishCounts, needsCommit: Bool) {
         let choices =
             subscriptions.hasShared
@@ -80,6 +81,13 @@ extension Shard {
         message.setReceivers(counts.matched)
         connections.beginDelivery(to: counts.matched)
         for match in matches {
+            guard match.session != ownSession else {
+                counts.matched -= 1
+                continue
+            }
+            if message.retain {
+                delivery.retain = keepsRetain(match.session, message.topic, group: noIndex)
+            }
             // [MQTT-3.8.4-6]
             deliver(&delivery, to: match.session, qos: min(message.qos, match.qos), &counts)
         }
@@ -87,6 +95,10 @@ extension Shard {
             for place in choices.indices {
                 let choice = member(at: place, of: choices, for: delivery, matches)
                 delivery.group = choice.group
+                if message.retain {
+                    delivery.retain = keepsRetain(
+                        choice.session, message.topic, group: choice.group)
+                }
                 deliver(&delivery, to: choice.session, qos: min(message.qos, choice.qos), &counts)
             }
         }

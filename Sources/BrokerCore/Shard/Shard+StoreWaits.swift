@@ -16,6 +16,12 @@ extension Shard {
         _ handle: Handle, _ frame: PacketDecoder.Frame, _ bytes: UnsafeRawBufferPointer
     ) -> Bool {
         guard needsStore(handle, frame, bytes) else { return false }
+        awaitStore(handle)
+        return true
+    }
+
+    /// Has a connection's next packet wait for the store.
+    mutating func awaitStore(_ handle: Handle) {
         connections.awaitStore(handle)
         context.counters.publishersPaused += 1
         if reportsWaiting {
@@ -25,7 +31,6 @@ extension Shard {
                     handle,
                     clientID: session == noIndex ? nil : sessions.identifier(of: session)))
         }
-        return true
     }
 
     /// Pauses the connection if the packet at `offset` must wait for the store once it is complete,
@@ -56,6 +61,10 @@ extension Shard {
             return commits.isBacklogFull && machine.isActive
                 && sessions[connections[handle].session].isPersistent
         case .connect:
+            // A CONNECT of 5.0 may ask for a session, and waits with those that do.
+            if PacketDecoder5.isSpoken(inConnect: frame.body, bytes.bytes) {
+                return commits.isBacklogFull && machine.isAwaitingConnect
+            }
             guard commits.isBacklogFull, machine.isAwaitingConnect,
                 case .connect(let connect)? = try? PacketDecoder.decode(frame, bytes.bytes)
             else { return false }

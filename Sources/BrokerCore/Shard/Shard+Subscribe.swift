@@ -6,48 +6,56 @@ import Structures
 
 /// New subscriptions, and the retained messages for them.
 extension Shard {
-    /// Adds one subscription; false when the filter is rejected.
+    /// Adds one subscription; returns the code of its SUBACK. `retained` says whether it gets retained
+    /// messages [MQTT-3.3.1-9] [MQTT-3.3.1-10] [MQTT-3.3.1-11].
     package mutating func addSubscription(
-        _ session: UInt32, _ filter: UnsafeRawBufferPointer, _ qos: QoS,
+        _ session: UInt32, _ filter: UnsafeRawBufferPointer, _ grant: SubscriptionGrant,
+        retained handling: SubscriptionOptions.RetainHandling,
         _ refusals: inout SubscribeRefusals
-    ) -> Bool {
+    ) -> ReasonCode {
         guard refusals.admitsNext() else {
-            return refuseFilter(session, .subscribeFilters, &refusals)
+            return refuseFilter(session, .subscribeFilters, .quotaExceeded, &refusals)
         }
         guard context.isWithinLevels(filter) else {
-            return refuseFilter(session, .maxTopicLevels, &refusals)
+            return refuseFilter(session, .maxTopicLevels, .topicFilterInvalid, &refusals)
         }
         let isShared = SharedSubscriptions.isShared(filter)
         let plainFilter = isShared ? SharedSubscriptions.filter(in: filter) : filter
-        guard let plainFilter else { return refuseFilter(session, .sharedFilter, &refusals) }
-        guard maySubscribe(session, plainFilter, &refusals) else { return false }
+        guard let plainFilter else {
+            return refuseFilter(session, .sharedFilter, .topicFilterInvalid, &refusals)
+        }
+        guard maySubscribe(session, plainFilter, &refusals) else { return .notAuthorized }
         prepareSystemTopics(for: plainFilter)
         let bytesBefore = sessions[session].subscriptions.byteCount
         let subscribed = subscriptions.add(
-            session, &sessions[session].subscriptions, filter: filter, qos: qos, isOnline: true)
+            session, &sessions[session].subscriptions, filter: filter, grant: grant,
+            isOnline: true)
         if subscribed == .added {
             if let limit = limitExceeded(bySubscriptionsOf: session, before: bytesBefore) {
                 _ = subscriptions.remove(session, &sessions[session].subscriptions, filter: filter)
-                return refuseFilter(session, limit, &refusals)
+                return refuseFilter(session, limit, .quotaExceeded, &refusals)
             }
             sessions.countSubscriptions(of: session, before: bytesBefore)
         }
+        if grant.hasOptions { sessions[session].hasOptions = true }
+        let sendsRetained =
+            handling == .atEverySubscribe || handling == .atNewSubscription && subscribed == .added
         // A shared subscription gets none, as they would always go to the latest member. Walks
         // begin after the subscription is in place, so no message published in between is missed.
-        if !isShared, !retained.isEmpty { walks.add(session, filter, qos) }
-        return true
+        if !isShared, sendsRetained, !retained.isEmpty { walks.add(session, filter, grant.qos) }
+        return ReasonCode(granted: grant.qos)
     }
 
     private mutating func refuseFilter(
-        _ session: UInt32, _ limit: Limit, _ refusals: inout SubscribeRefusals
-    ) -> Bool {
+        _ session: UInt32, _ limit: Limit, _ code: ReasonCode, _ refusals: inout SubscribeRefusals
+    ) -> ReasonCode {
         context.counters.limits.add(limit)
         if refusals.isReported(.atLimit) {
             context.notices.appendBounded(
                 .subscriptionRefused(
                     clientID: sessions.identifier(of: session), limit))
         }
-        return false
+        return code
     }
 
     // MARK: Retained messages

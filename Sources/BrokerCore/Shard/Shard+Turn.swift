@@ -173,6 +173,7 @@ extension Shard {
     private mutating func settle() {
         connections.beginSource()
         closeEndingWithinBudget()
+        publishDelayedWills()
         if !commits.isBacklogFull { runHandOvers() }
         runRetainedWalks()
         closeEndingWithinBudget()
@@ -218,7 +219,7 @@ extension Shard {
     public var nextDeadline: MonotonicTime? {
         let hasWork =
             connections.hasWork || commits.hasWork || walks.hasWork
-            || bans.isSearching || userDisconnects.hasWork
+            || bans.isSearching || userDisconnects.hasWork || delayedWills.hasEnded
             || subscriptions.hasUnfinished || !rechecks.isEmpty || committed.count > 0
             || system.isPublishing
             || (endedSessions.hasWork && !commits.holdsMessages)
@@ -232,7 +233,9 @@ extension Shard {
                     MonotonicTime.earliest(
                         system.deadline,
                         expiries.deadline(at: context.now, wallClockMs: context.wallClockMs)),
-                    MonotonicTime.earliest(logins.nextDeadline, drain.deadline))))
+                    MonotonicTime.earliest(
+                        delayedWills.nextDeadline,
+                        MonotonicTime.earliest(logins.nextDeadline, drain.deadline)))))
     }
 
     private var isPublishing: Bool {

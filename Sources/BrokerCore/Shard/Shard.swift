@@ -21,9 +21,14 @@ public struct Shard: ~Copyable {
     package var context: ShardContext
     package var connections: Connections
     package var logins: Logins
+    /// What clients of MQTT 5.0 have beyond others.
+    package var clients5: Clients5
     package var filterRequests = FilterRequests()
     package var takeOvers = TakeOverDamper()
     package var sessions: Sessions
+    /// What sessions of clients of MQTT 5.0 have beyond others.
+    package var terms = AllSessionTerms()
+    package var delayedWills: DelayedWills
     package var expiries: Expiries
     package var endedSessions = EndedSessions()
     package var subscriptions: Subscriptions
@@ -75,6 +80,8 @@ public struct Shard: ~Copyable {
             wallClockMs: wallClockMs, hash: hash)
         connections = Connections(now: now)
         logins = Logins(now: now)
+        clients5 = Clients5(pool: context.pool)
+        delayedWills = DelayedWills(now: now)
         sessions = Sessions(hash: hash, seed: seed, now: now)
         expiries = Expiries(wallClockMs: wallClockMs, pool: context.pool)
         subscriptions = Subscriptions(hash: hash, pool: context.pool)
@@ -176,6 +183,11 @@ public struct Shard: ~Copyable {
     /// True until a connection's CONNECT has been accepted.
     public func isNewcomer(_ handle: Handle) -> Bool {
         connections.isCurrent(handle) && connections[handle].machine.isNewcomer
+    }
+
+    /// True for a connection whose client speaks MQTT 5.0; false before its CONNECT.
+    public func speaks5(_ handle: Handle) -> Bool {
+        connections.isCurrent(handle) && connections[handle].outlet.speaks5
     }
 
     /// True until a connection's CONNECT has come.

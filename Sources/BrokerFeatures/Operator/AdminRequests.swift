@@ -155,7 +155,9 @@ extension QueuedMessage {
             position: item.position,
             state: item.isReleased ? .released : isWaiting ? .waiting : .inFlight,
             topic: item.isReleased ? nil : String(decoding: item.topic, as: UTF8.self),
-            qos: Int(item.qos), retain: item.retain, payloadBytes: item.payload.count,
+            qos: Int(item.qos), retain: item.retain,
+            payloadBytes: StoredContent(item.payload, StoredQoS(byte: item.publishedQoS)).payload
+                .count,
             expiresAtMs: item.isReleased || item.expiresAtMs == 0 ? nil : item.expiresAtMs,
             messageID: Self.text(item.messageID))
     }

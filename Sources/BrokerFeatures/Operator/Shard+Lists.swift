@@ -158,12 +158,12 @@ extension Shard {
             let isWhole =
                 session.generation == 0
                 || subscriptions.forEachFilter(of: session.subscriptions, from: place.filter) {
-                    filter, qos in
+                    filter, grant in
                     guard steps > 0, page.subscriptions.count < query.limit else { return false }
                     steps -= Self.stepsPerFilter
                     place.filter += 1
                     if filter.starts(with: prefix) {
-                        page.subscriptions.append(listed(filter, qos, of: session))
+                        page.subscriptions.append(listed(filter, grant.qos, of: session))
                     }
                     return true
                 }

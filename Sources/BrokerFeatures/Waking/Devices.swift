@@ -314,6 +314,14 @@ struct Devices: ~Copyable {
             registeredAtMs: record.registeredMs)
     }
 
+    /// What a log line says of a device.
+    func reported(_ place: UInt32) -> ReportedDevice {
+        let record = records[place]
+        return ReportedDevice(
+            clientID: record.identifier.array, name: bundles[record.name].text.array,
+            bundle: bundles[record.bundle].text.array)
+    }
+
     func lastReason(of place: UInt32) -> String? {
         let index = records[place].lastReason
         return index == noIndex ? nil : reasons[Int(index)]

@@ -152,20 +152,22 @@ extension Shard {
             waiting: owed.purpose == .badge ? 0 : Int(max(1, waiting ?? 0)),
             collapseID: WakeNames.collapseID(owed.purpose == .badge ? 0 : owed.collapse),
             notificationID: WakeNames.notification(
-                device.token, session: number, position: owed.target, isOfMessages: isOfMessages,
-                at: nameTime(of: owed)),
+                device.token, session: number, position: namePosition(of: owed),
+                isOfMessages: isOfMessages,
+                at: owed.purpose == .trial ? context.wallClockMs : 0),
             expiresAt: min(expiry, nowS + (rule?.expiresInSeconds ?? Self.mostSeconds)))
         wake.attempt = Int(owed.attempts) - (owed.purpose == .trial ? 0 : 1)
         return wake
     }
 
-    /// The time by which a notification is named that no position of a queue names.
-    private func nameTime(of owed: OwedWakes.Owed) -> Int64 {
-        switch owed.purpose {
-        case .messages: 0
-        case .trial: context.wallClockMs
-        case .badge: features.devices[owed.device].woken.atMs
+    /// The position of the queue by which a notification is named. A badge is cleared when the queue is
+    /// empty, and shown again for a later message only: so the queue's end tells one clearing from the
+    /// next, and is the same for each attempt.
+    private func namePosition(of owed: OwedWakes.Owed) -> UInt64 {
+        guard owed.purpose == .badge, let session = session(for: owed.device) else {
+            return owed.target
         }
+        return sessions[session].outbound.end
     }
 
     // MARK: Answers
@@ -204,15 +206,11 @@ extension Shard {
         case .refused: finish(wake, isTold: false)
         case .gone:
             context.notices.appendBounded(
-                .deviceGone(
-                    clientID: features.devices[device].identifier.array,
-                    reason: answer.reason))
+                .deviceGone(features.devices.reported(device), reason: answer.reason))
             forgetDevice(device)
         case .badDevice:
             context.notices.appendBounded(
-                .deviceSetAside(
-                    clientID: features.devices[device].identifier.array,
-                    reason: answer.reason))
+                .deviceSetAside(features.devices.reported(device), reason: answer.reason))
             setAside(device)
         case .later(let milliseconds): retry(wake, milliseconds: milliseconds)
         case .givenBack: giveBack(wake)

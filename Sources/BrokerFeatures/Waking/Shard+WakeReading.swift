@@ -107,14 +107,16 @@ extension Shard {
             guard !item.isReleased, item.qos > 0,
                 item.expiresAtMs == 0 || item.expiresAtMs > context.wallClockMs
             else { return }
-            let request = StoredQoS(byte: item.publishedQoS)?.wake ?? .byRules
+            let published = StoredQoS(byte: item.publishedQoS)
+            let request = published?.wake ?? .byRules
             let choice = features.wakeRules.choice(for: item.topic, request)
             guard let kind = choice.kind else { return }
             if isNamed {
                 note(wake, item.expiresAtMs)
             } else {
                 let key = key(ofCollapsible: item.position, slice.request.session)
-                ask(wake, item.topic, item.payload, choice, kind, key, item.expiresAtMs)
+                let payload = StoredContent(item.payload, published).payload
+                ask(wake, item.topic, payload, choice, kind, key, item.expiresAtMs)
             }
         }
         features.wakes[wake].next = slice.next

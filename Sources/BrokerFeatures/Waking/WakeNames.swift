@@ -17,7 +17,7 @@ enum WakeNames {
     }
 
     /// The name of the notification about the messages of a session below a position: a UUID of
-    /// version 8 (RFC 9562, section 5.8). Trials and cleared badges have names of their own, by a time.
+    /// version 8 (RFC 9562, section 5.8). Trials have names of their own, by a time, and so have cleared badges.
     static func notification(
         _ token: [UInt8], session: UInt64, position: UInt64, isOfMessages: Bool, at timeMs: Int64
     ) -> (high: UInt64, low: UInt64) {

@@ -56,7 +56,9 @@ extension BrokerLoop {
         if tracer.followsAddresses, tracer.isUnknown(handle) {
             watch(handle, client: isConnect ? Self.client(bytes) : nil)
         }
-        charge(tracer.received(handle, bytes, atMs: shard.wallClockMs))
+        charge(
+            tracer.received(
+                handle, bytes, is5: shard.speaks5(handle), atMs: shard.wallClockMs))
     }
 
     private mutating func charge(_ looked: Tracer.Looked) {
@@ -79,9 +81,9 @@ extension BrokerLoop {
         guard
             case .frame(let frame)? = try? PacketDecoder.frame(
                 bytes.bytes, at: 0, maximumSize: bytes.count),
-            case .connect(let connect)? = try? PacketDecoder.decode(frame, bytes.bytes)
+            let decoded = try? DecodedConnect(frame, bytes.bytes)
         else { return nil }
-        return [UInt8](bytes[connect.clientID])
+        return [UInt8](bytes[decoded.connect.clientID])
     }
 
     /// Tells traces of output before it is sent.
@@ -89,6 +91,7 @@ extension BrokerLoop {
     mutating func traceOutput(_ handle: Handle) {
         guard tracer.watchesOutput(of: handle) else { return }
         let wallClockMs = shard.wallClockMs
+        let is5 = shard.speaks5(handle)
         let looked = shard.withOutput(of: handle) { output in
             withUnsafeTemporaryAllocation(
                 of: OutputQueue.Segment.self, capacity: Self.mostSegments
@@ -99,7 +102,7 @@ extension BrokerLoop {
                 let parts = segments.prefix(count).map {
                     UnsafeRawBufferPointer(start: $0.base, count: $0.count)
                 }
-                return tracer.output(handle, parts, atMs: wallClockMs)
+                return tracer.output(handle, parts, is5: is5, atMs: wallClockMs)
             }
         }
         charge(looked)

@@ -7,22 +7,29 @@ struct PacketText {
     /// Filters of a packet that are shown.
     private static let mostListed = 8
 
-    private(set) var text: String
+    var text: String
     /// The beginning of a PUBLISH packet's payload.
-    private(set) var payload: [UInt8] = []
+    var payload: [UInt8] = []
 
     /// - Parameters:
     ///   - bytes: The beginning of the packet.
     ///   - size: The bytes of the whole packet; 0 for bytes that are none.
-    init(_ bytes: [UInt8], size: Int) {
+    ///   - is5: Whether the connection speaks MQTT 5.0.
+    init(_ bytes: [UInt8], size: Int, is5: Bool = false) {
         text = ""
-        guard size > 0, let first = bytes.first, let type = PacketType(rawValue: first >> 4) else {
+        guard size > 0, let first = bytes.first, let type = PacketType5(rawValue: first >> 4),
+            is5 || type != .auth
+        else {
             text = "bytes that are no packet"
             return
         }
         let name = "\(type)".uppercased()
         text = "\(name), \(size) bytes"
         bytes.withUnsafeBytes { buffer in
+            guard !is5, !Self.is5(buffer, size) else {
+                describe5(buffer, type, size)
+                return
+            }
             if size == buffer.count {
                 if case .frame(let frame)? = try? PacketDecoder.frame(
                     buffer.bytes, at: 0, maximumSize: size),
@@ -101,7 +108,7 @@ struct PacketText {
     }
 
     /// Appends the first items of a list, and how many follow.
-    private mutating func list(of count: Int, _ next: () -> String?) {
+    mutating func list(of count: Int, _ next: () -> String?) {
         for _ in 0..<min(count, Self.mostListed) {
             if let item = next() { text += ", \(item)" }
         }

@@ -157,12 +157,13 @@ struct Tracer {
     /// Takes bytes of a connection that the broker has handled.
     @discardableResult
     mutating func received(
-        _ handle: Handle, _ bytes: UnsafeRawBufferPointer, atMs wallClockMs: Int64
+        _ handle: Handle, _ bytes: UnsafeRawBufferPointer, is5: Bool = false,
+        atMs wallClockMs: Int64
     ) -> Looked {
         guard var tap = taps[handle.index], tap.handle == handle, !tap.traces.isEmpty else {
             return Looked()
         }
-        var packets = Packets(room: room(of: tap, wallClockMs))
+        var packets = Packets(room: room(of: tap, wallClockMs), is5: is5)
         tap.received.feed(bytes) { packets.add($0, size: $1) }
         taps[handle.index] = tap
         return tell(tap, .received, packets, bytes.count, wallClockMs)
@@ -176,14 +177,18 @@ struct Tracer {
     /// Packets for the traces of one connection: text is made only of those for which there is room.
     private struct Packets {
         let room: Int
+        let is5: Bool
         var texts: [PacketText] = []
         var untold = 0
 
-        init(room: Int) { self.room = room }
+        init(room: Int, is5: Bool) {
+            self.room = room
+            self.is5 = is5
+        }
 
         mutating func add(_ bytes: [UInt8], size: Int) {
             if texts.count < room {
-                texts.append(PacketText(bytes, size: size))
+                texts.append(PacketText(bytes, size: size, is5: is5))
             } else {
                 untold += 1
             }
@@ -199,10 +204,11 @@ struct Tracer {
     /// Takes the unsent output of a connection, of which it has seen some.
     @discardableResult
     mutating func output(
-        _ handle: Handle, _ parts: [UnsafeRawBufferPointer], atMs wallClockMs: Int64
+        _ handle: Handle, _ parts: [UnsafeRawBufferPointer], is5: Bool = false,
+        atMs wallClockMs: Int64
     ) -> Looked {
         guard var tap = taps[handle.index], tap.handle == handle else { return Looked() }
-        var packets = Packets(room: room(of: tap, wallClockMs))
+        var packets = Packets(room: room(of: tap, wallClockMs), is5: is5)
         var skip = tap.seenOutput
         var bytes = 0
         for part in parts {

@@ -56,7 +56,10 @@ public struct Connect5: Hashable, Sendable {
         self.password = password
     }
 
-    static func decode(_ body: ByteRange, _ bytes: RawSpan) throws(PacketFault) -> Connect5 {
+    /// Decodes the bytes behind the fixed header.
+    public static func decode(
+        _ body: ByteRange, _ bytes: RawSpan
+    ) throws(PacketFault) -> Connect5 {
         var reader = FieldReader5(body)
         try checkVersion(&reader, bytes)
         let flags = try reader.byte(bytes)

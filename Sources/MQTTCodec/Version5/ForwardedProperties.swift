@@ -31,6 +31,13 @@ public struct ForwardedProperties: Sendable, BitwiseCopyable {
         count = Int(range.count)
     }
 
+    /// Bytes that ``copy(to:from:)`` has written, and that are copied again as a whole.
+    public init(whole copied: UnsafeRawBufferPointer) {
+        source = ByteRange(offset: 0, count: copied.count)
+        isWhole = true
+        count = copied.count
+    }
+
     public var isEmpty: Bool { count == 0 }
 
     /// Writes ``count`` bytes, from the bytes that the properties were found in.

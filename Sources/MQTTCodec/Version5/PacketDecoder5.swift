@@ -7,6 +7,19 @@ public enum PacketDecoder5 {
     /// The protocol level in CONNECT.
     public static let protocolLevel: UInt8 = 5
 
+    /// True if this is the body of a CONNECT of this version; a question before
+    /// ``PacketDecoder/decode(_:_:)``, which would refuse it.
+    public static func isSpoken(inConnect body: ByteRange, _ bytes: RawSpan) -> Bool {
+        let opening: StaticString = "\u{0}\u{4}MQTT\u{5}"
+        guard body.count >= opening.utf8CodeUnitCount else { return false }
+        for index in 0..<opening.utf8CodeUnitCount {
+            guard bytes.byte(at: body.start + index) == opening.utf8Start[index] else {
+                return false
+            }
+        }
+        return true
+    }
+
     /// The place of a whole packet in the stream.
     public struct Frame: Hashable, Sendable, BitwiseCopyable {
         public let type: PacketType5

@@ -5,17 +5,19 @@ import Structures
 ///
 /// A receiver's copy of QoS 1 or 2 differs only in the first byte and the packet identifier, so
 /// delivery is one copy and two patches. Large payloads, and those for very many receivers, are not
-/// copied at all. Layout: an internal header of 24 bytes, then a PUBLISH packet with room for a
-/// packet identifier, then the publisher's identifier of the message, which no receiver gets. Each
-/// holder of a reference calls ``release(in:)`` once.
+/// copied at all. Layout: an internal header of 24 bytes, then a PUBLISH packet of 3.1.1 with room
+/// for a packet identifier, then the publisher's properties of 5.0 with their size behind them, then
+/// the publisher's identifier of the message, which no receiver gets. Receivers of 5.0 get a header
+/// of their own. Each holder of a reference calls ``release(in:)`` once.
 public struct Message: BitwiseCopyable {
     private struct Header: BitwiseCopyable {
         /// UNIX time in milliseconds; 0 for a message that never expires.
         var expiresAtMs: Int64
-        /// Offset from the packet's first byte.
+        /// Offset from the packet's first byte; the topic ends two bytes before.
         var payloadOffset: UInt32
-        var topicOffset: UInt16
         var topicCount: UInt16
+        /// Bytes of properties that are passed on; see ``Message/propertiesCount``.
+        var propertiesCount: UInt16
         /// True when receivers' outputs refer to the payload; false when each gets a copy.
         var sharesPayload: Bool
         /// The QoS of the publisher's PUBLISH.
@@ -35,32 +37,40 @@ public struct Message: BitwiseCopyable {
     /// Smaller payloads are always copied: a reference takes about as much memory.
     private static var leastShared: Int { 512 }
     private static var headerBytes: Int { 24 }
+    /// The most bytes of properties that a message carries.
+    public static var mostProperties: Int { Int(UInt16.max) }
+    /// Bytes behind the properties that say how many they are.
+    private static var sizeOfProperties: Int { 2 }
 
     private let shared: SharedBytes
 
     /// Copies topic and payload; the caller owns the first reference. `suffix` is appended to the
     /// payload: it carries a sequence number that the broker assigned. Of `messageID` at most 255
     /// bytes are kept, of `wake` two bits. A QoS 0 message is stored in the same form, and each of its receivers gets a
-    /// new header.
+    /// new header. `forwarded` are properties of ``mostProperties`` bytes at most, found in
+    /// `forwardedSource`.
     public init(
         topic: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer,
         suffix: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
         qos: QoS, retain: Bool, wake: UInt8 = 0, expiresAtMs: Int64 = 0, arrivedMs: UInt32 = 0,
         messageID: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
+        forwarded: ForwardedProperties? = nil,
+        forwardedSource: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
         pool: BytePool
     ) {
+        let propertiesCount = forwarded?.count ?? 0
+        let tail = propertiesCount == 0 ? 0 : propertiesCount + Self.sizeOfProperties
         let payloadCount = payload.count + suffix.count
         let payloadOffset = PublishEncoder.headerSize(
             topicCount: topic.count, payloadCount: payloadCount, qos: .atLeastOnce)
         let messageIDCount = UInt8(clamping: messageID.count)
         let packetCount = payloadOffset + payloadCount
         shared = SharedBytes(
-            count: Self.headerBytes + packetCount + Int(messageIDCount), pool: pool)
+            count: Self.headerBytes + packetCount + tail + Int(messageIDCount), pool: pool)
         shared.bytes.storeBytes(
             of: Header(
                 expiresAtMs: expiresAtMs, payloadOffset: UInt32(payloadOffset),
-                topicOffset: UInt16(payloadOffset - 2 - topic.count),
-                topicCount: UInt16(topic.count),
+                topicCount: UInt16(topic.count), propertiesCount: UInt16(propertiesCount),
                 sharesPayload: payloadCount >= Self.sharingThreshold, qos: qos,
                 options: (retain ? 1 : 0) | (wake & 3) << 1, messageIDCount: messageIDCount,
                 arrivedMs: arrivedMs),
@@ -76,21 +86,37 @@ public struct Message: BitwiseCopyable {
             (packet + payloadOffset + payload.count)
                 .copyMemory(from: base, byteCount: suffix.count)
         }
+        if let forwarded, propertiesCount > 0 {
+            forwarded.copy(to: packet + packetCount, from: forwardedSource)
+            PublishEncoder.storeInteger(
+                UInt16(propertiesCount), to: packet + packetCount + propertiesCount)
+        }
         if let base = messageID.baseAddress {
-            (packet + packetCount).copyMemory(from: base, byteCount: Int(messageIDCount))
+            (packet + packetCount + tail).copyMemory(from: base, byteCount: Int(messageIDCount))
         }
     }
 
     private var header: Header { shared.bytes.load(as: Header.self) }
     private var packet: UnsafeMutableRawPointer { shared.bytes + Self.headerBytes }
 
-    /// Bytes of the packet.
-    public var count: Int { shared.count - Self.headerBytes - Int(header.messageIDCount) }
-    /// Bytes of topic and payload, as queues and their limits count them. The store counts the same, so
-    /// that a queue has as many bytes after a start as before.
+    /// Bytes of the packet in the form of 3.1.1.
+    public var count: Int {
+        let header = header
+        return shared.count - Self.headerBytes - Int(header.messageIDCount) - Self.tail(of: header)
+    }
+
+    /// Bytes of properties with their size, between packet and identifier.
+    @inline(__always)
+    private static func tail(of header: Header) -> Int {
+        header.propertiesCount == 0 ? 0 : Int(header.propertiesCount) + sizeOfProperties
+    }
+
+    /// Bytes of topic, payload and properties, as queues and their limits count them. The store counts
+    /// the same, so that a queue has as many bytes after a start as before.
     public var contentBytes: Int {
         let header = header
-        return count - Int(header.payloadOffset) + Int(header.topicCount)
+        return shared.count - Self.headerBytes - Int(header.messageIDCount)
+            - Int(header.payloadOffset) + Int(header.topicCount)
     }
     public var qos: QoS { header.qos }
     /// RETAIN as the publisher set it.
@@ -101,12 +127,46 @@ public struct Message: BitwiseCopyable {
     public var topic: UnsafeRawBufferPointer {
         let header = header
         return UnsafeRawBufferPointer(
-            start: packet + Int(header.topicOffset), count: Int(header.topicCount))
+            start: packet + Int(header.payloadOffset) - 2 - Int(header.topicCount),
+            count: Int(header.topicCount))
     }
 
     public var payload: UnsafeRawBufferPointer {
         let offset = Int(header.payloadOffset)
         return UnsafeRawBufferPointer(start: packet + offset, count: count - offset)
+    }
+
+    /// True for a message with properties that are passed on.
+    public var hasProperties: Bool { header.propertiesCount > 0 }
+
+    /// The properties of the publisher that each receiver of 5.0 gets, unchanged and in their order
+    /// [MQTT-3.3.2-17] [MQTT-3.3.2-18]; the broker checked them when they came.
+    public var properties: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: packet + count, count: Int(header.propertiesCount))
+    }
+
+    /// Payload, properties and their size, as a store keeps them in the place of the payload;
+    /// ``split(_:)`` takes them apart. The payload itself for a message without properties.
+    public var storedPayload: UnsafeRawBufferPointer {
+        let header = header
+        let offset = Int(header.payloadOffset)
+        return UnsafeRawBufferPointer(
+            start: packet + offset, count: count - offset + Self.tail(of: header))
+    }
+
+    /// The payload and the properties of a ``storedPayload`` with properties; `nil` for bytes that are
+    /// none, which only damage makes.
+    public static func split(
+        _ stored: UnsafeRawBufferPointer
+    ) -> (payload: UnsafeRawBufferPointer, properties: UnsafeRawBufferPointer)? {
+        guard stored.count > sizeOfProperties else { return nil }
+        let end = stored.count - sizeOfProperties
+        let count = Int(stored[end]) << 8 | Int(stored[end + 1])
+        guard count > 0, count <= end else { return nil }
+        return (
+            UnsafeRawBufferPointer(rebasing: stored[..<(end - count)]),
+            UnsafeRawBufferPointer(rebasing: stored[(end - count)..<end])
+        )
     }
 
     /// True when a payload of this size is shared by so many receivers.
@@ -144,7 +204,10 @@ public struct Message: BitwiseCopyable {
 
     /// The publisher's identifier of the message; empty for one that came over MQTT.
     public var messageID: UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(start: packet + count, count: Int(header.messageIDCount))
+        let header = header
+        let count = Int(header.messageIDCount)
+        return UnsafeRawBufferPointer(
+            start: shared.bytes + shared.count - count, count: count)
     }
 
     /// Adds a reference.
@@ -196,7 +259,10 @@ public struct Message: BitwiseCopyable {
         }
     }
 
-    private func appendPayload(to output: inout OutputQueue, _ pool: BytePool) {
+    /// True when receivers' outputs refer to the payload.
+    var sharesPayload: Bool { header.sharesPayload }
+
+    func appendPayload(to output: inout OutputQueue, _ pool: BytePool) {
         let offset = Int(header.payloadOffset)
         output.append(
             shared, offset: Self.headerBytes + offset, count: count - offset, pool: pool)

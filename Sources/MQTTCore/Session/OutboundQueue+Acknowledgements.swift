@@ -55,6 +55,14 @@ extension OutboundQueue {
         return finish(position, by: .pubcomp, pool)
     }
 
+    /// Handles a PUBACK or PUBREC that refuses the message: it is done.
+    public mutating func refuse(
+        _ identifier: PacketIdentifier, by type: PacketType, pool: BytePool
+    ) -> Received {
+        guard let position = position(of: identifier) else { return .unknown }
+        return finish(position, by: type, pool)
+    }
+
     /// Ends a message in flight, if it awaits this packet.
     private mutating func finish(
         _ position: UInt64, by type: PacketType, _ pool: BytePool

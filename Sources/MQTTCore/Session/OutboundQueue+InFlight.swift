@@ -15,7 +15,7 @@ extension OutboundQueue {
                     .publish(
                         Item(
                             message: message, position: position, qos: entry.qos,
-                            retain: entry.retain)))
+                            retain: entry.retain, group: entry.group)))
             case .released:
                 body(.pubrel(PacketIdentifier(position: position)))
             case .hole, .waiting:

@@ -50,6 +50,8 @@ public struct OutboundQueue: BitwiseCopyable {
         public var position: UInt64
         public var qos: QoS
         public var retain: Bool
+        /// The shared subscription by which it came; ``noIndex`` for none.
+        public var group: UInt32
 
         public var packetIdentifier: PacketIdentifier { PacketIdentifier(position: position) }
     }
@@ -211,7 +213,9 @@ public struct OutboundQueue: BitwiseCopyable {
             preconditionFailure("position \(position) waits without a message")
         }
         guard entry.ticket == 0 || isCommitted(entry.ticket) else { return .awaitsCommit }
-        let item = Item(message: message, position: position, qos: entry.qos, retain: entry.retain)
+        let item = Item(
+            message: message, position: position, qos: entry.qos, retain: entry.retain,
+            group: entry.group)
         if entry.qos == .atMostOnce {
             _ = takeWaiting(position)
             store(.hole, at: position)

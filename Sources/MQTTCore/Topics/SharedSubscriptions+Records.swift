@@ -28,8 +28,10 @@ extension SharedSubscriptions {
         var inSession = ListLinks()
         /// The group's version when the member came: another member at the same index has another.
         var joined: UInt32
-        var qos: QoS
+        var grant: SubscriptionGrant
         var isOnline: Bool
+
+        var qos: QoS { grant.qos }
     }
 
     enum InRing: ListField {

@@ -62,20 +62,20 @@ public struct SharedSubscriptions: ~Copyable {
 
     // MARK: Members
 
-    /// Adds the session to a group, or changes its QoS there. ``filter(in:)`` must have accepted
+    /// Adds the session to a group, or changes its grant there. ``filter(in:)`` must have accepted
     /// `text`.
     public mutating func subscribe(
-        _ session: UInt32, _ list: inout List, text: UnsafeRawBufferPointer, qos: QoS,
-        isOnline: Bool
+        _ session: UInt32, _ list: inout List, text: UnsafeRawBufferPointer,
+        grant: SubscriptionGrant, isOnline: Bool
     ) -> SubscriptionTrie.Subscribed {
         let group = findGroup(text) ?? addGroup(text)
         if let member = find(list, group) {
-            members[member].qos = qos
+            members[member].grant = grant
             return .replaced
         }
         let member = members.insert(
             Member(
-                session: session, group: group, joined: lastVersion &+ 1, qos: qos,
+                session: session, group: group, joined: lastVersion &+ 1, grant: grant,
                 isOnline: isOnline))
         groups[group][isOnline: isOnline].append(member, in: members)
         list.members.prepend(member, in: members)
@@ -191,13 +191,15 @@ public struct SharedSubscriptions: ~Copyable {
     /// Calls `body` for the session's subscriptions behind the first `skipped`, until it returns
     /// false; returns whether it never did.
     public func forEachSubscription(
-        of list: List, from skipped: UInt32, _ body: ([UInt8], QoS) -> Bool
+        of list: List, from skipped: UInt32, _ body: ([UInt8], SubscriptionGrant) -> Bool
     ) -> Bool {
         var place: UInt32 = 0
         var index = list.members.first
         while index != noIndex {
             let member = members[index]
-            if place >= skipped, !body(groups[member.group].text.array, member.qos) { return false }
+            if place >= skipped, !body(groups[member.group].text.array, member.grant) {
+                return false
+            }
             place += 1
             index = member.inSession.next
         }
@@ -209,6 +211,11 @@ public struct SharedSubscriptions: ~Copyable {
 
     /// True when the session is a member of the group.
     public func contains(_ list: List, _ group: UInt32) -> Bool { find(list, group) != nil }
+
+    /// What the session was granted as a member of the group; `nil` when it is none.
+    public func grant(_ list: List, _ group: UInt32) -> SubscriptionGrant? {
+        find(list, group).map { members[$0].grant }
+    }
 
     /// The text of a group, valid while the group has members.
     public func text(of group: UInt32) -> CompactBytes { groups[group].text }
@@ -317,7 +324,8 @@ public struct SharedSubscriptions: ~Copyable {
         }
         let group = groups.insert(Group(text: CompactBytes(text, pool: pool)))
         groupIndex.insert(hash(text), group)
-        _ = trie.subscribe(group, &groups[group].filter, filter: filter, qos: .exactlyOnce)
+        _ = trie.subscribe(
+            group, &groups[group].filter, filter: filter, grant: SubscriptionGrant(.exactlyOnce))
         return group
     }
 

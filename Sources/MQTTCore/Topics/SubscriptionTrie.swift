@@ -14,7 +14,9 @@ public struct SubscriptionTrie: ~Copyable {
         var node: UInt32
         var inNode = ListLinks()
         var inSession = ListLinks()
-        var qos: QoS
+        var grant: SubscriptionGrant
+
+        var qos: QoS { grant.qos }
     }
 
     /// A session that subscribed to a topic, with the highest QoS of its matching subscriptions
@@ -49,7 +51,7 @@ public struct SubscriptionTrie: ~Copyable {
 
     public enum Subscribed: Sendable {
         case added
-        /// The session had the same filter, whose QoS is replaced [MQTT-3.8.4-3].
+        /// The session had the same filter, whose grant is replaced [MQTT-3.8.4-3].
         case replaced
     }
 
@@ -89,10 +91,12 @@ public struct SubscriptionTrie: ~Copyable {
 
     // MARK: Changes
 
-    /// Adds a subscription of a session, or changes the QoS of one with the same filter.
+    /// Adds a subscription of a session, or changes the grant of one with the same filter.
     public mutating func subscribe(
-        _ session: UInt32, _ list: inout List, filter: UnsafeRawBufferPointer, qos: QoS
+        _ session: UInt32, _ list: inout List, filter: UnsafeRawBufferPointer,
+        grant: SubscriptionGrant
     ) -> Subscribed {
+        let qos = grant.qos
         noteChange(filter)
         let node = tree.insert(filter)
         if let existing = find(session, list, node) {
@@ -100,11 +104,11 @@ public struct SubscriptionTrie: ~Copyable {
                 sliced.note(session, filter, subscriptions[existing].qos, -1)
                 sliced.note(session, filter, qos, 1)
             }
-            subscriptions[existing].qos = qos
+            subscriptions[existing].grant = grant
             return .replaced
         }
         if sliced.isActive { sliced.note(session, filter, qos, 1) }
-        let index = subscriptions.insert(Subscription(session: session, node: node, qos: qos))
+        let index = subscriptions.insert(Subscription(session: session, node: node, grant: grant))
         var inNode = IntrusiveList<InNode>(first: tree[node].value)
         inNode.prepend(index, in: subscriptions)
         tree.setValue(inNode.first, at: node)
@@ -164,13 +168,13 @@ public struct SubscriptionTrie: ~Copyable {
     /// Calls `body` for the session's subscriptions behind the first `skipped`, until it returns
     /// false; returns whether it never did.
     public func forEachSubscription(
-        of list: List, from skipped: UInt32, _ body: ([UInt8], QoS) -> Bool
+        of list: List, from skipped: UInt32, _ body: ([UInt8], SubscriptionGrant) -> Bool
     ) -> Bool {
         var place: UInt32 = 0
         var index = list.members.first
         while index != noIndex {
             let subscription = subscriptions[index]
-            if place >= skipped, !body(tree.path(of: subscription.node), subscription.qos) {
+            if place >= skipped, !body(tree.path(of: subscription.node), subscription.grant) {
                 return false
             }
             place += 1
@@ -255,6 +259,26 @@ public struct SubscriptionTrie: ~Copyable {
             if let child = tree.child(of: index, bytes) { pending.append((child, depth + 1)) }
         }
         return true
+    }
+
+    // MARK: Walking
+
+    /// Begins a walk over the nodes that match a topic.
+    mutating func split(_ topic: UnsafeRawBufferPointer) {
+        TopicLevels.split(topic, into: &levels)
+        pending.removeAll()
+        pending.append((TopicTree.root, 0))
+    }
+
+    mutating func nextPending() -> (node: UInt32, level: UInt32)? { pending.popLast() }
+
+    mutating func addPending(_ node: UInt32, _ level: UInt32) { pending.append((node, level)) }
+
+    /// The bytes of a level; `nil` behind the last.
+    func level(at depth: UInt32, of topic: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        guard Int(depth) < levels.count else { return nil }
+        let level = levels[Int(depth)]
+        return UnsafeRawBufferPointer(rebasing: topic[Int(level.start)..<Int(level.end)])
     }
 
     private mutating func addSubscribers(of node: UInt32, _ matchedNodes: inout Int) {

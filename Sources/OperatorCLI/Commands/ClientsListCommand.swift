@@ -29,7 +29,7 @@ struct ClientsListCommand: OperatorCommand {
 
     @Option(
         name: .customLong("protocol"),
-        help: ArgumentHelp("Only clients of MQTT 3.1 or 3.1.1.", valueName: "version"))
+        help: ArgumentHelp("Only clients of MQTT 3.1, 3.1.1 or 5.0.", valueName: "version"))
     var protocolVersion: String?
 
     @Option(
@@ -68,8 +68,8 @@ struct ClientsListCommand: OperatorCommand {
             throw ValidationError("Give either --connected or --offline: no client is both.")
         }
         if names && output.json { throw ValidationError("Give either --names or --json.") }
-        guard ["3.1", "3.1.1", nil].contains(protocolVersion) else {
-            throw ValidationError("--protocol takes 3.1 or 3.1.1.")
+        guard ["3.1", "3.1.1", "5.0", nil].contains(protocolVersion) else {
+            throw ValidationError("--protocol takes 3.1, 3.1.1 or 5.0.")
         }
         guard (1...1_000_000).contains(limit) else {
             throw ValidationError("--limit takes 1 to 1000000.")

@@ -14,6 +14,11 @@ struct DrainStartCommand: OperatorCommand {
             "Connections to close in a second, 1 to 100000.", valueName: "number"))
     var rate = DrainStatus.defaultPerSecond
 
+    @Option(
+        help: ArgumentHelp(
+            "Another broker, which clients of MQTT 5.0 are told.", valueName: "host:port"))
+    var serverReference: String?
+
     @Flag(help: "Wait until no connection is left; ^C leaves the drain under way.")
     var wait = false
 
@@ -26,11 +31,17 @@ struct DrainStartCommand: OperatorCommand {
                 "--rate is \(rate); it must be \(DrainStatus.rates.lowerBound) to "
                     + "\(DrainStatus.rates.upperBound).")
         }
+        if let serverReference, !DrainStatus.isReference(serverReference) {
+            throw ValidationError(
+                "--server-reference takes 1 to \(DrainStatus.mostReferenceBytes) bytes without "
+                    + "control characters.")
+        }
     }
 
     func run(in context: CommandContext) async throws(CommandFailure) {
         try await connection.withClient(in: context) { client throws(CommandFailure) in
-            var answer = try await client.startDrain(perSecond: rate)
+            var answer = try await client.startDrain(
+                perSecond: rate, serverReference: serverReference)
             if !output.json { try context.console.print(Self.rendered(answer.model)) }
             while wait, answer.model.state == .draining {
                 await context.pause(.seconds(1))

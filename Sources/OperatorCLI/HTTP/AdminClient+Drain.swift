@@ -5,9 +5,23 @@ extension AdminClient {
         try await get(["v1", "drain"])
     }
 
-    /// Begins to close connections, or changes the rate.
-    func startDrain(perSecond: Int) async throws(CommandFailure) -> Answer<DrainStatus> {
-        try await send(.post, ["v1", "drain"], json: ["per_second": perSecond])
+    private struct DrainRequest: Encodable {
+        let perSecond: Int
+        let serverReference: String?
+
+        enum CodingKeys: String, CodingKey {
+            case perSecond = "per_second"
+            case serverReference = "server_reference"
+        }
+    }
+
+    /// Begins to close connections, or changes the rate and where clients are sent.
+    func startDrain(
+        perSecond: Int, serverReference: String?
+    ) async throws(CommandFailure) -> Answer<DrainStatus> {
+        try await send(
+            .post, ["v1", "drain"],
+            json: DrainRequest(perSecond: perSecond, serverReference: serverReference))
     }
 
     /// Lets clients connect again.

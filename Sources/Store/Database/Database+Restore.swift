@@ -23,11 +23,14 @@ extension Database {
     /// Calls `body` for each subscription, ordered by session number and filter. The filter is
     /// valid only during the call.
     public func forEachSubscription(
-        _ body: (_ session: UInt64, _ filter: UnsafeRawBufferPointer, _ qos: UInt8) -> Void
+        _ body: (_ session: UInt64, _ filter: UnsafeRawBufferPointer, _ grant: UInt32) -> Void
     ) throws(StoreFailure) {
         let row = try connection.prepare(
             "SELECT session, filter, qos FROM subscriptions ORDER BY session, filter", "read")
-        while try row.next() { body(row.number(0), row.bytes(1), row.byte(2)) }
+        // No grant is as large as what stands for a number that is none.
+        while try row.next() {
+            body(row.number(0), row.bytes(1), UInt32(exactly: row.integer(2)) ?? .max)
+        }
     }
 
     /// Calls `body` for each packet identifier of a QoS 2 message that awaits PUBREL, ordered by

@@ -73,8 +73,8 @@ struct SegmentTransaction {
 
     private func writeSubscriptions() throws(StoreFailure) {
         for change in changes.subscriptions {
-            if let qos = change.qos {
-                try database.writer.upsertSubscription.run(change.session, change.filter, qos)
+            if let grant = change.grant {
+                try database.writer.upsertSubscription.run(change.session, change.filter, grant)
             } else {
                 try database.writer.deleteSubscription.run(change.session, change.filter)
             }

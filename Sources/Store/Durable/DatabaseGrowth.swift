@@ -38,7 +38,7 @@ extension SegmentChanges {
         for session in newSessions {
             others += session.clientID.count + (session.userName?.count ?? 0) + Self.rowBytes
         }
-        for change in subscriptions where change.qos != nil {
+        for change in subscriptions where change.grant != nil {
             others += change.filter.count + Self.rowBytes
         }
         for change in retained where change.message != nil {

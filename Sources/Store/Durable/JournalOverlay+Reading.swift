@@ -160,9 +160,9 @@ extension JournalOverlay {
                     detachedSinceMs: delta.detachedSinceMs, horizon: delta.horizon,
                     end: delta.end))
         }
-        for (filter, qos) in delta.subscriptions {
+        for (filter, grant) in delta.subscriptions {
             changes.subscriptions.append(
-                SegmentChanges.SubscriptionChange(session: session, filter: filter, qos: qos))
+                SegmentChanges.SubscriptionChange(session: session, filter: filter, grant: grant))
         }
         for (identifier, isPresent) in delta.inbound {
             changes.inbound.append(

@@ -60,8 +60,8 @@ extension JournalOverlay {
             let delta = delta(of: number)
             delta.isAttached = false
             delta.detachedSinceMs = sinceMs
-        case .subscription(let session, let filter, let qos):
-            setSubscription(session, Self.array(filter, bytes), qos)
+        case .subscription(let session, let filter, let grant):
+            setSubscription(session, Self.array(filter, bytes), grant)
         case .subscriptionRemoved(let session, let filter):
             setSubscription(session, Self.array(filter, bytes), nil)
         case .inbound(let session, let identifier):
@@ -180,9 +180,11 @@ extension JournalOverlay {
         delta.endSession()
     }
 
-    private mutating func setSubscription(_ session: UInt64, _ filter: [UInt8], _ qos: UInt8?) {
+    private mutating func setSubscription(
+        _ session: UInt64, _ filter: [UInt8], _ grant: UInt32?
+    ) {
         active.weight += 1
-        delta(of: session).subscriptions[filter] = .some(qos)
+        delta(of: session).subscriptions[filter] = .some(grant)
     }
 
     private mutating func setInbound(

@@ -15,7 +15,7 @@ extension JournalOverlay {
         var horizon: UInt64?
         var end: UInt64?
         /// `nil` for a removed subscription.
-        var subscriptions: [[UInt8]: UInt8?] = [:]
+        var subscriptions: [[UInt8]: UInt32?] = [:]
         var inbound: [UInt16: Bool] = [:]
         var will = SessionDelta.WillState.unchanged
 

@@ -127,7 +127,7 @@ extension RecoveredJournal {
         var rest = sessions[...]
         var known: JournalOverlay.SessionChange?
         var lastSession: UInt64 = 0
-        try database.forEachSubscription { session, filter, qos in
+        try database.forEachSubscription { session, filter, grant in
             if session != lastSession {
                 lastSession = session
                 while let first = rest.first, overlay.sessions[first].number < session {
@@ -139,15 +139,15 @@ extension RecoveredJournal {
             }
             if let known, !known.isLive || known.subscriptions[[UInt8](filter)] != nil { return }
             guard StoredBounds.isText(filter),
-                visitor.visit(subscription: filter, of: session, qos: qos)
+                visitor.visit(subscription: filter, of: session, grant: grant)
             else { return lost.add("subscriptions") }
         }
         for index in sessions {
             let change = overlay.change(at: index)
             guard change.isLive else { continue }
-            for case (let filter, let qos?) in change.subscriptions {
+            for case (let filter, let grant?) in change.subscriptions {
                 let isKept = filter.withUnsafeBytes {
-                    visitor.visit(subscription: $0, of: change.number, qos: qos)
+                    visitor.visit(subscription: $0, of: change.number, grant: grant)
                 }
                 if !isKept { lost.add("subscriptions") }
             }

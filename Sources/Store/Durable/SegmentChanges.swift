@@ -58,12 +58,12 @@ public struct SegmentChanges: Sendable {
         public var session: UInt64
         public var filter: [UInt8]
         /// `nil` for a removed subscription.
-        public var qos: UInt8?
+        public var grant: UInt32?
 
-        public init(session: UInt64, filter: [UInt8], qos: UInt8?) {
+        public init(session: UInt64, filter: [UInt8], grant: UInt32?) {
             self.session = session
             self.filter = filter
-            self.qos = qos
+            self.grant = grant
         }
     }
 

@@ -16,7 +16,7 @@ final class SessionDelta {
     var horizon: UInt64?
     var end: UInt64?
     /// `nil` for a removed subscription.
-    var subscriptions: [[UInt8]: UInt8?] = [:]
+    var subscriptions: [[UInt8]: UInt32?] = [:]
     var inbound: [UInt16: Bool] = [:]
     /// The change of the session's will.
     var will: WillState = .unchanged

@@ -6,7 +6,7 @@ public protocol StoreVisitor: ~Copyable {
     mutating func visit(lastSession: UInt64, lastMessage: UInt64)
     @discardableResult mutating func visit(_ session: StoredSession) -> Bool
     @discardableResult mutating func visit(
-        subscription filter: UnsafeRawBufferPointer, of session: UInt64, qos: UInt8
+        subscription filter: UnsafeRawBufferPointer, of session: UInt64, grant: UInt32
     ) -> Bool
     @discardableResult mutating func visit(packetIdentifier: UInt16, of session: UInt64) -> Bool
     /// The message at a position of a session's queue expires at this UNIX time in milliseconds. Also

@@ -13,7 +13,7 @@ public enum RecordView: BitwiseCopyable {
     case sessionEnded(UInt64)
     case attached(UInt64)
     case detached(UInt64, sinceMs: Int64)
-    case subscription(UInt64, filter: Bytes, qos: UInt8)
+    case subscription(UInt64, filter: Bytes, grant: UInt32)
     case subscriptionRemoved(UInt64, filter: Bytes)
     case message(
         UInt64, topic: Bytes, payload: Bytes, qos: UInt8, retain: Bool, expiresAtMs: Int64)
@@ -52,6 +52,8 @@ enum RecordKind: UInt8 {
     /// Since version 2 of the journal's format.
     case shared = 20
     case sessionEnded = 21
+    /// A ``subscription`` whose grant does not fit into a byte.
+    case grantedSubscription = 22
     /// Since version 3.
     case named = 40
     /// Since version 5.
@@ -90,7 +92,9 @@ public struct RecordReader {
         case .detached:
             return .detached(try number(), sinceMs: Int64(bitPattern: try integer() as UInt64))
         case .subscription:
-            return .subscription(try number(), filter: try text(), qos: try byte())
+            return .subscription(try number(), filter: try text(), grant: UInt32(try byte()))
+        case .grantedSubscription:
+            return .subscription(try number(), filter: try text(), grant: try integer())
         case .subscriptionRemoved:
             return .subscriptionRemoved(try number(), filter: try text())
         case .message:
@@ -208,8 +212,8 @@ extension StoreRecord {
         case .sessionEnded(let number): self = .sessionEnded(number)
         case .attached(let number): self = .attached(number)
         case .detached(let number, let sinceMs): self = .detached(number, sinceMs: sinceMs)
-        case .subscription(let session, let filter, let qos):
-            self = .subscription(session, filter: text(filter), qos: qos)
+        case .subscription(let session, let filter, let grant):
+            self = .subscription(session, filter: text(filter), grant: grant)
         case .subscriptionRemoved(let session, let filter):
             self = .subscriptionRemoved(session, filter: text(filter))
         case .message(let number, let topic, let payload, let qos, let retain, let expiry):

@@ -14,7 +14,7 @@ public enum StoreRecord: Hashable, Sendable {
     case attached(UInt64)
     /// The client has been offline since this UNIX time in milliseconds.
     case detached(UInt64, sinceMs: Int64)
-    case subscription(UInt64, filter: [UInt8], qos: UInt8)
+    case subscription(UInt64, filter: [UInt8], grant: UInt32)
     case subscriptionRemoved(UInt64, filter: [UInt8])
     /// A message to which later records of the same group refer, and records of other groups never
     /// do.

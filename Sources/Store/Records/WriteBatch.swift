@@ -100,13 +100,15 @@ public struct WriteBatch: ~Copyable {
         put(UInt64(bitPattern: sinceMs))
     }
 
+    /// `grant` is what the subscription was granted, in the broker's encoding, whose lowest two bits
+    /// are the QoS.
     public mutating func subscription(
-        _ session: UInt64, filter: UnsafeRawBufferPointer, qos: UInt8
+        _ session: UInt64, filter: UnsafeRawBufferPointer, grant: UInt32
     ) {
-        guard begin(.subscription) else { return }
+        guard begin(grant <= UInt8.max ? .subscription : .grantedSubscription) else { return }
         put(session)
         put(filter)
-        bytes.append(qos)
+        if let byte = UInt8(exactly: grant) { bytes.append(byte) } else { put(grant) }
     }
 
     public mutating func subscriptionRemoved(_ session: UInt64, filter: UnsafeRawBufferPointer) {

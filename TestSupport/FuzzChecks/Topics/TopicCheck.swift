@@ -80,7 +80,8 @@ struct TopicCheck: ~Copyable {
         let qos = QoS.allCases[Int(level) % QoS.allCases.count]
         trace?("session \(session) subscribes to \(text(filter)) at \(qos)")
         let result = filter.withUnsafeBytes {
-            trie.subscribe(UInt32(session), &lists[session], filter: $0, qos: qos)
+            trie.subscribe(
+                UInt32(session), &lists[session], filter: $0, grant: SubscriptionGrant(qos))
         }
         let isNew = wanted[session].updateValue(qos, forKey: filter) == nil
         try CheckFailure.unless(

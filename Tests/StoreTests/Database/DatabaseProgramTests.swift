@@ -135,7 +135,7 @@ struct SegmentProgram {
         for _ in 0..<random.number(in: 0...2) {
             segment.subscription(
                 session, "filter/\(random.number(in: 0...5))",
-                qos: random.once(in: 3) ? nil : UInt8(random.number(in: 0...2)))
+                qos: random.once(in: 3) ? nil : UInt32(random.number(in: 0...2)))
         }
         for _ in 0..<random.number(in: 0...2) {
             segment.inbound(

@@ -88,10 +88,10 @@ struct SegmentBuilder {
         changes.wills.append(SegmentChanges.WillChange(session: session, message: message))
     }
 
-    mutating func subscription(_ session: UInt64, _ filter: String, qos: UInt8?) {
+    mutating func subscription(_ session: UInt64, _ filter: String, qos: UInt32?) {
         changes.subscriptions.append(
             SegmentChanges.SubscriptionChange(
-                session: session, filter: Array(filter.utf8), qos: qos))
+                session: session, filter: Array(filter.utf8), grant: qos))
     }
 
     mutating func inbound(_ session: UInt64, _ packetIdentifier: UInt16, isPresent: Bool = true) {

@@ -38,7 +38,7 @@ extension StoreModel {
         }
         for session in changes.endedSessions { sessions[session]?.endSession() }
         for change in changes.subscriptions {
-            sessions[change.session]?.subscriptions[change.filter] = change.qos
+            sessions[change.session]?.subscriptions[change.filter] = change.grant
         }
         for entry in changes.queued {
             guard let message = messages[entry.message] ?? released(entry) else { continue }

@@ -167,7 +167,7 @@ private final class OverlayParts {
         visitor.visit(
             lastSession: database.progress.lastSession, lastMessage: database.progress.lastMessage)
         try database.forEachSession { visitor.visit($0) }
-        try database.forEachSubscription { visitor.visit(subscription: $1, of: $0, qos: $2) }
+        try database.forEachSubscription { visitor.visit(subscription: $1, of: $0, grant: $2) }
         try database.forEachInbound { visitor.visit(packetIdentifier: $1, of: $0) }
         try database.forEachRetained { visitor.visit(retained: $0) }
         try database.forEachWill { visitor.visit(will: $1, of: $0) }

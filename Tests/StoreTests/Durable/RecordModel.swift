@@ -143,9 +143,9 @@ struct ModelVisitor: StoreVisitor {
 
     @discardableResult
     mutating func visit(
-        subscription filter: UnsafeRawBufferPointer, of session: UInt64, qos: UInt8
+        subscription filter: UnsafeRawBufferPointer, of session: UInt64, grant: UInt32
     ) -> Bool {
-        model.sessions[session]?.subscriptions[[UInt8](filter)] = qos
+        model.sessions[session]?.subscriptions[[UInt8](filter)] = grant
         return true
     }
 

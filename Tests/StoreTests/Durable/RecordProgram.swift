@@ -85,7 +85,10 @@ struct RecordProgram {
             add(.detached(session, sinceMs: Int64(random.number(in: 1...1_000_000))), &model)
         case 8...11:
             add(
-                .subscription(session, filter: text(5), qos: UInt8(random.number(in: 0...2))),
+                .subscription(
+                    session, filter: text(5),
+                    grant: UInt32(random.number(in: 0...2))
+                        | (random.once(in: 2) ? UInt32(random.number(in: 0...255)) << 2 : 0)),
                 &model)
         case 12...13: add(.subscriptionRemoved(session, filter: text(5)), &model)
         case 14...17:

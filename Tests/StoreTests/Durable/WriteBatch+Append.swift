@@ -18,8 +18,8 @@ extension WriteBatch {
         case .sessionEnded(let number): sessionEnded(number)
         case .attached(let number): attached(number)
         case .detached(let number, let sinceMs): detached(number, sinceMs: sinceMs)
-        case .subscription(let number, let filter, let qos):
-            filter.withUnsafeBytes { subscription(number, filter: $0, qos: qos) }
+        case .subscription(let number, let filter, let grant):
+            filter.withUnsafeBytes { subscription(number, filter: $0, grant: grant) }
         case .subscriptionRemoved(let number, let filter):
             filter.withUnsafeBytes { subscriptionRemoved(number, filter: $0) }
         case .message(let number, let topic, let payload, let qos, let retain, let expiresAtMs):

@@ -22,7 +22,7 @@ struct DatabaseSegment {
     mutating func subscription(_ session: UInt64, _ filter: String) {
         changes.subscriptions.append(
             SegmentChanges.SubscriptionChange(
-                session: session, filter: Array(filter.utf8), qos: 1))
+                session: session, filter: Array(filter.utf8), grant: 1))
     }
 
     mutating func message(_ number: UInt64, topic: [UInt8], payload: [UInt8]) {
