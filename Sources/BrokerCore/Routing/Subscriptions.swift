@@ -145,12 +145,8 @@ package struct Subscriptions: ~Copyable {
     ) -> (grants: MatchedGrants, identifiers: UnsafeBufferPointer<SubscriptionIdentifier>) {
         identifiers.removeAll()
         guard group == noIndex else {
-            var granted = MatchedGrants()
-            if let grant = shared.grant(list.shared, group) {
-                granted.add(grant)
-                if let identifier = grant.identifier { identifiers.append(identifier) }
-            }
-            return (granted, identifiers.contents)
+            let grants = shared.grants(list.shared, group, identifiers: &identifiers)
+            return (grants, identifiers.contents)
         }
         let grants = trie.grants(of: session, list.filters, topic, identifiers: &identifiers)
         return (grants, identifiers.contents)

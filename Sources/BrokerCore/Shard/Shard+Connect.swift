@@ -56,6 +56,10 @@ extension Shard {
             if decoded.terms?.hasAuthenticationMethod == true {
                 // The broker has no method of enhanced authentication [MQTT-4.12.0-1].
                 refuseConnect(judged, .notAuthorized, .badAuthenticationMethod)
+            } else if let terms = decoded.terms,
+                terms.willProperties.range.count > Message.mostProperties
+            {
+                refuseConnect(judged, .serverUnavailable, .noRoom(.maxConnectPacket))
             } else if let refusal = refusalOfNames(judged) {
                 refuseConnect(judged, refusal.code, refusal.reason)
             } else if let ban = ban(of: judged) {

@@ -58,6 +58,8 @@ public struct Message: BitwiseCopyable {
         forwardedSource: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
         pool: BytePool
     ) {
+        precondition(
+            forwarded?.count ?? 0 <= Self.mostProperties, "more properties than a message carries")
         let propertiesCount = forwarded?.count ?? 0
         let tail = propertiesCount == 0 ? 0 : propertiesCount + Self.sizeOfProperties
         let payloadCount = payload.count + suffix.count

@@ -212,9 +212,15 @@ public struct SharedSubscriptions: ~Copyable {
     /// True when the session is a member of the group.
     public func contains(_ list: List, _ group: UInt32) -> Bool { find(list, group) != nil }
 
-    /// What the session was granted as a member of the group; `nil` when it is none.
-    public func grant(_ list: List, _ group: UInt32) -> SubscriptionGrant? {
-        find(list, group).map { members[$0].grant }
+    /// What the session was granted as a member of the group, with the identifier at the end of
+    /// `identifiers`.
+    public func grants(
+        _ list: List, _ group: UInt32, identifiers: inout GrowableBuffer<SubscriptionIdentifier>
+    ) -> MatchedGrants {
+        var found = MatchedGrants()
+        guard let member = find(list, group) else { return found }
+        found.add(members[member].grant, identifiers: &identifiers)
+        return found
     }
 
     /// The text of a group, valid while the group has members.

@@ -7,11 +7,16 @@ public struct MatchedGrants: BitwiseCopyable {
     public private(set) var takesLocal = false
     public private(set) var retainAsPublished = false
 
-    public init() {}
+    init() {}
 
-    public mutating func add(_ grant: SubscriptionGrant) {
+    /// Adds a matching subscription; its identifier goes to the end of `identifiers`.
+    mutating func add(
+        _ grant: SubscriptionGrant,
+        identifiers: inout GrowableBuffer<SubscriptionIdentifier>
+    ) {
         takesLocal = takesLocal || !grant.noLocal
         retainAsPublished = retainAsPublished || grant.retainAsPublished
+        if let identifier = grant.identifier { identifiers.append(identifier) }
     }
 }
 
@@ -32,9 +37,7 @@ extension SubscriptionTrie {
         let before = work
         walk(topic) { trie, node in
             if let place = trie.find(session, list, node) {
-                let grant = trie.subscriptions[place].grant
-                found.add(grant)
-                if let identifier = grant.identifier { identifiers.append(identifier) }
+                found.add(trie.subscriptions[place].grant, identifiers: &identifiers)
             }
             return trie.work - before < Self.mostVisited
         }

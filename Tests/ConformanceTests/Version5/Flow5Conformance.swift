@@ -169,7 +169,7 @@ struct Flow5Conformance {
         #expect(next.bytes.count == 99)
         try client.expectNothing()
         guard qos > 0 else { return }
-        // Those that wait for an offline client too, and the size is that of the new connection.
+        // What waits for an offline client counts too, and the size is that of the new connection.
         try client.finish()
         for size in [101, 60, 101] { try publish(size) }
         let again = try broker.connect5(
