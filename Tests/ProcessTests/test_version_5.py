@@ -393,23 +393,31 @@ def test_a_drain_says_use_another_server(hermesd, five):
 @pytest.mark.hermesd("drains are its own")
 def test_a_drain_names_the_other_broker(hermesd):
     broker = hermesd()
+    reference = b"mqtt2.example.com:8883"
     with (
         closing(Raw5Client(broker)) as told, closing(Raw5Client(broker)) as small,
+        closing(Raw5Client(broker)) as late, closing(Raw5Client(broker)) as small_and_late,
         closing(RawClient(broker.address)) as old,
     ):
         assert told.connect("told")[1] == 0
-        # A Maximum Packet Size with no room for the name.
-        assert small.connect("small", b"\x27\0\0\0\x14")[1] == 0
+        # Maximum Packet Size: room for CONNACK, but not for the name.
+        few = b"\x27\0\0\0\x17"
+        assert small.connect("small", few)[1] == 0
         assert old.connect("old").return_code == 0
         answer = AdminAPI(broker).post_json(
-            "/v1/drain", {"per_second": 50, "server_reference": "mqtt2.example.com:8883"})
+            "/v1/drain", {"per_second": 1, "server_reference": reference.decode()})
         assert answer.status == 200, answer
+        # Those that had connected, but sent no CONNECT before the drain.
+        connack = late.connect("late")
+        assert connack[:2] == b"\0\x9c" and connack.endswith(reference)
+        connack = small_and_late.connect("small_and_late", few)
+        assert connack[:2] == b"\0\x9c" and len(connack) <= 21
         kind, body = told.receive()
         assert (kind, body[0]) == (DISCONNECT, 0x9C)
-        assert b"\x1c\0\x16mqtt2.example.com:8883" in body
+        assert b"\x1c\0" + bytes([len(reference)]) + reference in body
         assert told.receive() == (0, b"")
         kind, body = small.receive()
-        assert kind == 0 or (kind, body[0]) == (DISCONNECT, 0x9C) and len(body) <= 18
+        assert kind == 0 or (kind, body[0]) == (DISCONNECT, 0x9C) and len(body) <= 21
         assert old.await_closed() == []
 
 
