@@ -210,7 +210,10 @@ extension Shard {
         if reportsLifecycle, let clientID {
             context.notices.appendBounded(.willPublished(clientID: clientID, ReportedMessage(will)))
         }
-        if route(will, to: receivers(of: will.topic), mustCommit: false).needsCommit { commit() }
+        let (counts, needsCommit) = route(
+            will, to: receivers(of: will.topic), mustCommit: false)
+        context.budget.spend(WorkBudget.will * counts.matched)
+        if needsCommit { commit() }
     }
 
     // MARK: Many at once

@@ -32,6 +32,11 @@ struct ClientsShowCommand: OperatorCommand {
             table.append([subscription.filter, "\(subscription.qos)"])
         }
         text += "\n" + table.rendered(width: width)
+        let rest = detail.summary.subscriptions - detail.subscriptionList.count
+        if rest > 0 {
+            text +=
+                "and \(rest) more: hermesctl subscriptions --client \(detail.summary.clientID)\n"
+        }
         return text
     }
 
