@@ -72,7 +72,8 @@ struct ExplainRouteTests {
             detail.summary.subscriptions = filters.count
             state.details["p"] = detail
             state.subscriptions = filters.map {
-                ListedSubscription(clientID: "p", userName: nil, connected: true, filter: $0, qos: 1)
+                ListedSubscription(
+                    clientID: "p", userName: nil, connected: true, filter: $0, qos: 1)
             }
             state.queues["p"] = QueuePage(
                 clientID: "p",

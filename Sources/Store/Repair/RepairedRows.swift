@@ -54,7 +54,8 @@ struct RepairedRows {
     }
 
     /// Makes the new database. Returns what it has, and what is lost.
-    func write(to new: String, _ file: inout PageFile) throws(StoreFailure) -> DatabaseRepair.Report {
+    func write(to new: String, _ file: inout PageFile) throws(StoreFailure) -> DatabaseRepair.Report
+    {
         var losses: [String] = []
         try DatabaseFile.prepare(new)
         do throws(SystemError) {
@@ -220,7 +221,8 @@ private struct SQLiteInserts: ~Copyable {
         _ values: [StoredRow.Value], in connection: borrowing SQLiteConnection
     ) throws(StoreFailure) -> Bool {
         if names.isEmpty {
-            let row = try connection.prepare("SELECT name FROM pragma_table_info('\(table)')", "repair")
+            let row = try connection.prepare(
+                "SELECT name FROM pragma_table_info('\(table)')", "repair")
             while try row.next() { names.append(row.text(0)) }
         }
         let columns = names.prefix(values.count).joined(separator: ", ")
