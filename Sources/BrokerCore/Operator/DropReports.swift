@@ -5,7 +5,7 @@ import Structures
 /// after 1, 2, 4 and so on to 64 seconds while it loses more, each with the number of messages that
 /// were lost since the line before.
 ///
-/// A client that loses nothing for as long as its last pause is told of at once again.
+/// A client that loses nothing for two pauses is told of at once again.
 package struct DropReports {
     private struct Key: Hashable {
         let session: UInt32
@@ -19,6 +19,8 @@ package struct DropReports {
         var pause: Pause
         /// Lost since the last line.
         var count: UInt64 = 0
+        /// True when it lost nothing in its last pause.
+        var isSilent = false
         /// One of these, if memory had it.
         var message: ReportedMessage?
     }
@@ -37,6 +39,10 @@ package struct DropReports {
 
         mutating func double(at now: MonotonicTime) {
             milliseconds = min(2 * milliseconds, Self.longest)
+            self.repeat(at: now)
+        }
+
+        mutating func `repeat`(at now: MonotonicTime) {
             end = now.advanced(byMilliseconds: milliseconds)
         }
     }
@@ -86,7 +92,10 @@ package struct DropReports {
         var notices: [BrokerNotice] = []
         for (key, entry) in entries where entry.pause.end <= now {
             guard entry.count > 0 else {
-                entries[key] = nil
+                var silent = entry
+                silent.isSilent = true
+                silent.pause.repeat(at: now)
+                entries[key] = entry.isSilent ? nil : silent
                 continue
             }
             notices.append(

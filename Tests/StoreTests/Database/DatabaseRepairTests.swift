@@ -113,9 +113,9 @@ struct DatabaseRepairTests {
             let findings = try DatabaseCheck(directory: damaged.folder.path).run()
             #expect(findings == [], "page \(page)")
             let saved = Self.compare(try damaged.model(), with: former)
-            // Sessions take their messages with them; a page has some fifty rows of a queue.
+            // Sessions take their messages with them; a page has up to 150 rows of a queue.
             let isOfSessions = report.losses.contains { $0.contains("the table sessions") }
-            #expect(saved > (isOfSessions ? 150 : queued - 110), "page \(page): \(saved)")
+            #expect(saved > (isOfSessions ? 150 : queued - 180), "page \(page): \(saved)")
             #expect(
                 try StoredDamage(in: damaged.folder.path).records.count == report.losses.count)
             _ = unlink("\(damaged.folder.path)/damage.txt")
@@ -198,11 +198,14 @@ struct DatabaseRepairTests {
         let (bytes, former) = try Self.stored()
         let damaged = Damaged(bytes, pages: [])
         let folder = DatabaseFolder()
-        do {
-            let database = try Database(directory: damaged.folder.path)
-            try database.connection.execute(
-                "PRAGMA page_size = 4096; VACUUM INTO '\(folder.file)'", "copy")
-        }
+        // As a program makes it that knows nothing of checksums.
+        var other: OpaquePointer?
+        #expect(sqlite3_open(damaged.folder.file, &other) == SQLITE_OK)
+        var reserved: Int32 = 0
+        sqlite3_file_control(other, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved)
+        let copy = "PRAGMA page_size = 4096; VACUUM INTO '\(folder.file)'"
+        #expect(sqlite3_exec(other, copy, nil, nil, nil) == SQLITE_OK)
+        sqlite3_close(other)
         let failure = #expect(throws: StoreFailure.self) {
             _ = try Database(directory: folder.path)
         }
