@@ -1,5 +1,6 @@
 import BrokerAPI
 import ArgumentParser
+import PlainText
 
 struct ClientsShowCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
@@ -35,7 +36,8 @@ struct ClientsShowCommand: OperatorCommand {
         let rest = detail.summary.subscriptions - detail.subscriptionList.count
         if rest > 0 {
             text +=
-                "and \(rest) more: hermesctl subscriptions --client \(detail.summary.clientID)\n"
+                "and \(rest) more: hermesctl subscriptions --client "
+                + "\(VisibleText.quoted(detail.summary.clientID))\n"
         }
         return text
     }
