@@ -14,6 +14,8 @@ struct checked_file {
     sqlite3_file base;
     // True when each page of the file has its checksums.
     int is_sealed;
+    // True when a file without checksums is about to be rewritten as a whole.
+    int is_rewritten;
     // Bytes of the file as this connection, the only one that writes, has left it.
     sqlite3_int64 size;
     // A page on its way; SQLite's buffers are not changed.
@@ -125,7 +127,9 @@ static int checked_write(
     sqlite3_file *system = below(file);
     const uint8_t *bytes = from;
     if (offset == 0 && count == hermes_page_bytes) {
-        self->is_sealed = (bytes[16] << 8 | bytes[17]) == hermes_page_bytes
+        // A first page alone, as a change of the journal's mode writes it, seals no other page.
+        self->is_sealed = (self->is_sealed || self->is_rewritten)
+            && (bytes[16] << 8 | bytes[17]) == hermes_page_bytes
             && bytes[20] == hermes_page_reserved;
     }
     if (!self->is_sealed || count != hermes_page_bytes) {
@@ -154,6 +158,9 @@ static int checked_control(sqlite3_file *file, int operation, void *argument) {
     switch (operation) {
     case hermes_control_is_sealed:
         *(int *)argument = self->is_sealed;
+        return SQLITE_OK;
+    case hermes_control_rewrites:
+        self->is_rewritten = 1;
         return SQLITE_OK;
     case hermes_control_last_damaged:
         *(uint64_t *)argument = self->last_damaged;

@@ -15,10 +15,12 @@ enum {
 const char *hermes_checked_pages(void);
 
 /// Operations of sqlite3_file_control. The first sets an `int` to 1 if the pages of the file have
-/// checksums. The others set a `uint64_t` to the number, counted from 1, of the last page that this
+/// checksums. The second says that all pages are going to be written, so that a file without checksums
+/// has them from its first page on; its argument is not used. The others set a `uint64_t` to the number, counted from 1, of the last page that this
 /// connection could not correct, or has corrected; 0 without one.
 enum {
     hermes_control_is_sealed = 0x48524D31,
+    hermes_control_rewrites = 0x48524D34,
     hermes_control_last_damaged = 0x48524D32,
     hermes_control_last_corrected = 0x48524D33,
 };

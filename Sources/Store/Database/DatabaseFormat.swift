@@ -104,7 +104,15 @@ struct DatabaseFormat: Sendable {
     }
 
     private func rewrite(_ connection: borrowing SQLiteConnection) throws(StoreFailure) {
-        try connection.execute("PRAGMA journal_mode = WAL", "open")
+        // Only with a write-ahead log are the pages of the file written together, the first one first.
+        let mode = try connection.prepare("PRAGMA journal_mode = WAL", "open")
+        guard try mode.next(), mode.bytes(0).elementsEqual("wal".utf8) else {
+            throw StoreFailure(
+                operation: "rewrite", path: connection.path,
+                reason: "it cannot get a write-ahead log, because another program uses it",
+                kind: .locked, cure: "End that program, and start again.")
+        }
+        mode.reset()
         connection.reserveChecksums()
         // The folders where SQLite writes temporary files otherwise may be small or read-only.
         if let slash = connection.path.utf8.lastIndex(of: UInt8(ascii: "/")) {
