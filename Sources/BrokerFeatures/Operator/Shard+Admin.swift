@@ -196,11 +196,11 @@ extension Shard {
         var filters: [(filter: [UInt8], qos: QoS)] = []
         var bytes = 0
         _ = subscriptions.forEachFilter(of: sessions[session].subscriptions, from: 0) {
-            filter, qos in
+            filter, grant in
             guard filters.count < ClientDetail.mostListed, bytes < ClientDetail.mostListedBytes
             else { return false }
             bytes += filter.count
-            filters.append((filter, qos))
+            filters.append((filter, grant.qos))
             return true
         }
         // By bytes: a String takes the square of the marks that a client puts into its filters.
