@@ -95,7 +95,8 @@ let package = Package(
             ]),
         module("Authorization", ["PlainText", "Structures", "SystemFiles"]),
         // What both planes say to each other.
-        module("BrokerAPI", ["Addresses", "MQTTCodec", "Structures"]),
+        module("TimeZones"),
+        module("BrokerAPI", ["Addresses", "MQTTCodec", "Structures", "TimeZones"]),
         // The shard: the protocol without input and output.
         module(
             "BrokerCore",
@@ -108,7 +109,7 @@ let package = Package(
             "BrokerFeatures",
             [
                 "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "MQTTCodec", "MQTTCore",
-                "Store", "Structures",
+                "Store", "Structures", "TimeZones",
             ]),
         // The loop: the one place where sockets and protocol meet.
         module(
@@ -143,6 +144,7 @@ let package = Package(
             name: "OperatorConfiguration",
             dependencies: [
                 "Addresses", "BrokerAPI", "CYAML", "MQTTCodec", "PlainText", "SystemFiles",
+                "TimeZones",
             ],
             path: "Sources/Configuration", swiftSettings: swiftSettings),
         module(
@@ -156,9 +158,9 @@ let package = Package(
         module(
             "ConfiguredFiles",
             [
-                "APNs", "AdminTLS", "Credentials", "LoginServices", "Logins",
+                "PushServices", "AdminTLS", "Credentials", "LoginServices", "Logins",
                 "OperatorConfiguration",
-                "PlainText", "SystemFiles", "TLS", "Webhook",
+                "PlainText", "SystemFiles", "TLS", "TimeZones", "Webhook",
             ]),
         // Text files of one entry a line, which people and the broker change.
         module("LineFiles", ["PlainText", "SystemFiles"]),
@@ -197,7 +199,7 @@ let package = Package(
             ]),
         // The sender of notifications to Apple's push service.
         module(
-            "APNs",
+            "PushServices",
             [
                 "BrokerAPI", "CLinux", "CNgHTTP2", "COpenSSL", "PlainText", "RequestText",
                 "SystemFiles", "Threads",
@@ -206,7 +208,7 @@ let package = Package(
         module(
             "Wakes",
             [
-                "APNs", "BrokerAPI", "CLinux", "HermesMessages", "OperatorLog", "PlainText",
+                "PushServices", "BrokerAPI", "CLinux", "HermesMessages", "OperatorLog", "PlainText",
                 "RequestText", "Webhook",
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -217,7 +219,7 @@ let package = Package(
         module(
             "OperatorCLI",
             [
-                "APNs", "Addresses", "AdminTLS", "Authorization", "BanFiles", "BrokerAPI",
+                "PushServices", "Addresses", "AdminTLS", "Authorization", "BanFiles", "BrokerAPI",
                 "ConfiguredFiles", "Credentials", "Explanations", "LoginServices", "Logins",
                 "OperatorConfiguration", "PlainText", "Store", "SystemFiles", "TLS", "Webhook",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -246,7 +248,8 @@ let package = Package(
         testSupport(
             "FuzzChecks",
             [
-                "APNs", "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "BrokerFeatures",
+                "PushServices", "Addresses", "Authorization", "BrokerAPI", "BrokerCore",
+                "BrokerFeatures",
                 "Credentials", "HermesClientCore", "HermesTesting", "LineFiles", "Logins",
                 "MQTTCodec",
                 "MQTTCore",
@@ -257,7 +260,7 @@ let package = Package(
         program(
             "hermesd",
             [
-                "APNs", "Addresses", "AdminAPI", "AdminTLS", "Authorization", "BanFiles",
+                "PushServices", "Addresses", "AdminAPI", "AdminTLS", "Authorization", "BanFiles",
                 "BrokerAPI", "BrokerCore", "BrokerFeatures", "BrokerRuntime",
                 "CLinux", "ConfiguredFiles", "Credentials", "LoginServices", "Logins",
                 "OperatorConfiguration", "OperatorLog", "PlainText", "Store", "SystemFiles", "TLS",
@@ -270,9 +273,13 @@ let package = Package(
         program("hermesctl", ["OperatorCLI"]),
 
         tests(
-            "APNsTests",
-            ["APNs", "BrokerAPI", "CNgHTTP2", "COpenSSL", "HermesTesting", "SystemFiles"]),
+            "PushServicesTests",
+            [
+                "PushServices", "BrokerAPI", "CNgHTTP2", "COpenSSL", "HermesTesting", "PlainText",
+                "RequestText", "SystemFiles",
+            ]),
         tests("WakesTests", ["BrokerAPI", "HermesMessages", "RequestText", "Wakes"]),
+        tests("TimeZonesTests", ["SystemFiles", "TimeZones"]),
         tests("PlainTextTests", ["PlainText"]),
         tests("AddressesTests", ["Addresses"]),
         tests("SystemFilesTests", ["HermesTesting", "SystemFiles"]),
@@ -304,7 +311,8 @@ let package = Package(
             [
                 "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "BrokerFeatures",
                 "BrokerTesting", "CHermesProtos",
-                "HermesTesting", "MQTTCodec", "MQTTCore", "Store", "Structures",
+                "HermesTesting", "MQTTCodec", "MQTTCore", "Store", "Structures", "SystemFiles",
+                "TimeZones",
             ]),
         tests(
             "ClientSimulationTests",
@@ -330,7 +338,7 @@ let package = Package(
         tests(
             "OperatorLogTests",
             ["OperatorLog", "PlainText", .product(name: "Logging", package: "swift-log")]),
-        tests("ConfigurationTests", ["BrokerAPI", "OperatorConfiguration"]),
+        tests("ConfigurationTests", ["BrokerAPI", "OperatorConfiguration", "TimeZones"]),
         tests("AuthorizationTests", ["Authorization", "HermesTesting"]),
         tests(
             "LoginsTests",

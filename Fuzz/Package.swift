@@ -45,13 +45,15 @@ let package = Package(
                 "SystemFiles", "Threads",
             ]),
         module("Authorization", ["PlainText", "Structures", "SystemFiles"]),
-        module("BrokerAPI", ["Addresses", "MQTTCodec", "Structures"]),
+        module("TimeZones"),
+        module("BrokerAPI", ["Addresses", "MQTTCodec", "Structures", "TimeZones"]),
         .systemLibrary(
             name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .target(
             name: "OperatorConfiguration",
             dependencies: [
                 "Addresses", "BrokerAPI", "CYAML", "MQTTCodec", "PlainText", "SystemFiles",
+                "TimeZones",
             ],
             path: "Sources/Configuration", swiftSettings: swiftSettings),
         module("RequestText", ["PlainText"]),
@@ -75,13 +77,13 @@ let package = Package(
             "BrokerFeatures",
             [
                 "Addresses", "Authorization", "BrokerAPI", "BrokerCore", "MQTTCodec", "MQTTCore",
-                "Store", "Structures",
+                "Store", "Structures", "TimeZones",
             ]),
         module("HermesClientCore", ["MQTTCodec"]),
         .systemLibrary(
             name: "CNgHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         module(
-            "APNs",
+            "PushServices",
             [
                 "BrokerAPI", "CLinux", "CNgHTTP2", "COpenSSL", "PlainText", "RequestText",
                 "SystemFiles", "Threads",
@@ -90,7 +92,8 @@ let package = Package(
         module(
             "FuzzChecks",
             [
-                "APNs", "Authorization", "BrokerAPI", "BrokerCore", "BrokerFeatures", "Credentials",
+                "PushServices", "Authorization", "BrokerAPI", "BrokerCore", "BrokerFeatures",
+                "Credentials",
                 "HermesClientCore", "HermesTesting", "LineFiles", "Logins", "MQTTCodec", "MQTTCore",
                 "OperatorConfiguration", "PlainText", "RequestText", "Store", "Structures", "TLS",
                 "Transport",

@@ -23,6 +23,7 @@ final class Features: Followers {
     var devices: Devices
     var wakes: OwedWakes
     var wakeRules: WakeRules
+    var quietMemo = QuietMemo()
     var wakeDemands = WakeDemands()
     var wakeCounters = WakeCounters()
     /// Devices whose badge has to be looked at, each once.

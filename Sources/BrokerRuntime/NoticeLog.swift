@@ -178,6 +178,13 @@ struct NoticeLog {
             metadata[LogKeys.hint] = "hermesctl devices forget CLIENT makes room for the new user's"
             write(
                 .notice, "Device of a client not changed, it is another user's", now, metadata)
+        case .unknownZone(let name):
+            metadata[LogKeys.zone] = Self.text(name)
+            metadata[LogKeys.hint] =
+                "it must be a name of this machine's zone data (tzdata), such as Europe/Berlin"
+            write(
+                .notice, "Device registered without its time zone, which is not known", now,
+                metadata)
         }
     }
 

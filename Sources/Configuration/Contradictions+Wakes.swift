@@ -45,5 +45,21 @@ extension ConfigurationDraft {
                 cure: "Give wakes.apns.certificate, or delete it.", key: "\(prefix).certificate",
                 at: origin("\(prefix).certificate_key", "\(prefix).certificate_password_file"))
         }
+        let fcm = configuration.wakes.fcm
+        if !fcm.apps.isEmpty, fcm.account == nil, areUsable("wakes.fcm.service_account") {
+            problems.add(
+                "apps have service accounts of their own, and there is none for all others",
+                cure: "Give wakes.fcm.service_account.",
+                key: "wakes.fcm.apps", at: origin("wakes.fcm.apps"))
+        }
+        let drops = configuration.limits.wakeRules.contains {
+            if case .hours(nil, drops: true) = $0.quiet { true } else { false }
+        }
+        if drops, configuration.limits.wakeQuietHours == nil, areUsable("wakes.quiet_hours") {
+            problems.add(
+                "a rule drops what comes in quiet hours, and there are none",
+                cure: "Give wakes.quiet_hours, or the rule's own: quiet=22:00-07:00+drop.",
+                key: "wakes.rules", at: origin("wakes.rules"))
+        }
     }
 }

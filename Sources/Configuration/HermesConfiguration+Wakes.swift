@@ -5,6 +5,7 @@ extension HermesConfiguration {
     /// How phones are woken; the rules are in ``limits``.
     package struct Wakes: Sendable, Equatable {
         package var apns = APNs()
+        package var fcm = FCM()
         /// A receiver of wakes for other phones.
         package var webhook = Webhook()
 
@@ -34,6 +35,27 @@ extension HermesConfiguration {
 
         /// True when notifications are to be sent.
         package var isOn: Bool { keyFile != nil || certificate != nil }
+    }
+
+    /// Google's Firebase Cloud Messaging.
+    package struct FCM: Sendable, Equatable {
+        /// The file of a service account; `nil`: nothing is sent.
+        package var account: String?
+        /// Apps of other projects.
+        package var apps: [GoogleApp] = []
+        package var endpoint = HostAndPort(host: "fcm.googleapis.com", port: 443)
+        /// PEM file with authorities; `nil` for those that the system trusts.
+        package var caFile: String?
+        /// The most connections.
+        package var connections = 8
+
+        package init() {}
+    }
+
+    /// An app with a service account of its own.
+    package struct GoogleApp: Sendable, Equatable {
+        package var bundle: String
+        package var account: String
     }
 
     /// An app with a key or a certificate of its own.

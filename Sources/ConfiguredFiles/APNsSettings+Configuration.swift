@@ -1,4 +1,4 @@
-import APNs
+import PushServices
 import OperatorConfiguration
 
 extension APNsSettings {
@@ -19,8 +19,8 @@ extension APNsSettings {
             return nil
         }
         self.init(
-            production: Endpoint(host: apns.production.host, port: apns.production.port),
-            sandbox: Endpoint(host: apns.sandbox.host, port: apns.sandbox.port),
+            production: ServiceEndpoint(host: apns.production.host, port: apns.production.port),
+            sandbox: ServiceEndpoint(host: apns.sandbox.host, port: apns.sandbox.port),
             identity: identity)
         apps = apns.apps.map { app in
             App(

@@ -28,6 +28,13 @@ extension Explanation {
             line =
                 "\(its) is woken for \(count(device.waiting)) in a while (wakes.merge, "
                 + "wakes.reconnect_window)"
+        case "held":
+            let end = device.heldUntilMs.map {
+                " for \(Spans.span(seconds: max(1, ($0 - now) / 1_000)))"
+            }
+            line =
+                "\(its) is woken for \(count(device.waiting)) later: quiet hours or a cap hold that "
+                + "back\(end ?? "") (wakes.quiet_hours, wakes.cap)"
         case "ready":
             line =
                 "\(its) is to be woken for \(count(device.waiting)), and no sender has taken "

@@ -31,6 +31,7 @@ package enum LogKeys {
     /// The name of a client's device, and its app.
     package static let device = "device.name"
     package static let app = "device.app"
+    package static let zone = "device.time_zone"
     package static let cleanSession = "session.clean"
     package static let sessionPresent = "session.present"
     package static let statement = "mqtt.statement"

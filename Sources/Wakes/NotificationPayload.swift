@@ -6,23 +6,24 @@ import RequestText
 /// It names texts of the app by their keys and says how many messages wait on which topic; of the
 /// messages themselves it holds what the rule includes by name, and nothing else.
 package enum NotificationPayload {
-    /// The most bytes that Apple takes.
+    /// The most bytes that Apple takes, also of a call.
     package static let mostBytes = 4_096
+    package static let mostCallBytes = 5_120
     /// The most bytes of a topic as it stands in JSON.
     private static let mostTopicBytes = 512
     /// The body's text of an alert whose rule names none.
     package static let usualBodyKey = "HERMES_MESSAGES"
 
-    /// Composes a notification. Fields of the message are left out when all together would be too
+    /// Composes a notification at a time (UNIX seconds). Fields of the message are left out when all together would be too
     /// long.
-    package static func bytes(of wake: Wake) -> [UInt8] {
+    package static func bytes(of wake: Wake, at now: Int64) -> [UInt8] {
         let payload = PayloadFields(wake)
         let fields = payload.values(wake.rule?.fields ?? [])
         let names = wake.rule?.arguments ?? []
         let keys = Keys(wake.rule, payload)
-        let whole = compose(wake, keys, fields, payload.words(names))
-        guard whole.count > mostBytes else { return whole }
-        return compose(wake, keys, [], names.map { _ in "" })
+        let whole = compose(wake, keys, fields, payload.words(names), now)
+        guard whole.count > (wake.kind == .voip ? mostCallBytes : mostBytes) else { return whole }
+        return compose(wake, keys, [], names.map { _ in "" }, now)
     }
 
     /// Keys of the texts of an alert.
@@ -39,7 +40,8 @@ package enum NotificationPayload {
     }
 
     private static func compose(
-        _ wake: Wake, _ keys: Keys, _ fields: [(String, JSONValue)], _ words: [String]
+        _ wake: Wake, _ keys: Keys, _ fields: [(name: String, value: JSONValue)],
+        _ words: [String], _ now: Int64
     ) -> [UInt8] {
         var json = JSONBytes()
         json.text("{\"aps\":{")
@@ -49,6 +51,15 @@ package enum NotificationPayload {
         case .badge:
             json.text("\"badge\":0}}")
             return json.bytes
+        case .liveActivity:
+            // ActivityKit decodes the content as the app declares it.
+            json.text("\"timestamp\":\(now),\"event\":")
+            json.string(wake.rule?.endsActivity == true ? "end" : "update")
+            json.text(",\"content-state\":")
+            json.object(fields)
+            json.text("}}")
+            return json.bytes
+        case .voip, .pushToTalk: break
         }
         json.text("},\"hermes\":{\"topic\":")
         json.string(topic(of: wake))
@@ -112,7 +123,7 @@ package enum NotificationPayload {
     }
 
     /// The topic, cut to whole characters.
-    private static func topic(of wake: Wake) -> String {
+    static func topic(of wake: Wake) -> String {
         // No character takes more than six bytes.
         guard wake.topic.utf8.count > mostTopicBytes / 6 else { return wake.topic }
         var text = ""

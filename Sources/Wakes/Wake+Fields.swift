@@ -103,6 +103,14 @@ struct PayloadFields {
 }
 
 extension Wake {
+    /// True when the service tries once and keeps nothing: what has no time, and a call that says
+    /// none, since it is over when it comes late.
+    var isTriedOnce: Bool {
+        switch kind {
+        case .voip, .pushToTalk: (rule?.expiresInSeconds ?? 0) == 0
+        case .alert, .background, .badge, .liveActivity: rule?.expiresInSeconds == 0
+        }
+    }
 
     /// The name of the notification in its usual form, 8-4-4-4-12 hexadecimal digits.
     var notificationName: String {

@@ -1,6 +1,8 @@
 import Addresses
 import BrokerRuntime
 import BrokerAPI
+import CLinux
+import ConfiguredFiles
 import Logging
 import OperatorConfiguration
 import TLS
@@ -59,6 +61,8 @@ extension BrokerLimits {
     /// The configured limits; unset ones follow from this machine's memory and descriptors.
     init(_ configuration: HermesConfiguration, descriptorLimit: Int) {
         self = configuration.limits
+        // Without rules nobody is woken, whatever the clock says.
+        if !wakeRules.isEmpty { wakeZones = SystemZones.load(now: hermes_wall_ms() / 1_000) }
         keepsReceiptEvents = configuration.webhook.url != nil
         if maxConnections == nil {
             maxConnections = max(

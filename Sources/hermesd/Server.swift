@@ -1,5 +1,5 @@
 import Addresses
-import APNs
+import PushServices
 import AdminAPI
 import AdminTLS
 import Authorization
@@ -43,7 +43,7 @@ struct Server {
     private let access: (file: AccessFile, rules: AccessRules)?
     /// `nil` when receipts are posted nowhere.
     private let webhook: WebhookSender?
-    private let push: WakeCredentials?
+    private let push: [WakeCredentials]
     /// `nil` without `wakes.webhook`.
     private let wakeWebhook: WebhookWakes?
     private let log: OperatorLog
@@ -120,8 +120,11 @@ struct Server {
                 try WebhookWakes(settings, logger: logger)
             }
         }
-        let push = refusals.collect { () throws(APNsUnusable) in
-            try WakeCredentials(configuration, logger: logger)
+        _ = refusals.collect { () throws(SystemZones.Unknown) in
+            try SystemZones.check(configuration)
+        }
+        let push = refusals.collect { () throws(UnusablePushFile) in
+            try WakeCredentials.all(configuration, logger: logger)
         }
         guard let certificates, let adminCertificates, let passwords, let tokenLogins,
             let httpLogins,
@@ -228,9 +231,9 @@ struct Server {
             if let wakeWebhook {
                 tasks.addTask { await wakeWebhook.run(broker) }
             }
-            if let push {
-                try push.start(broker)
-                tasks.addTask { await push.watch() }
+            for sender in push {
+                try sender.start(broker)
+                tasks.addTask { await sender.watch() }
             }
             // The broker's thread ends only at a shutdown or by failing.
             tasks.addTask { try await broker.wait() }
@@ -243,7 +246,7 @@ struct Server {
                 }
             }
             defer { tasks.cancelAll() }
-            defer { push?.stop() }
+            defer { for sender in push { sender.stop() } }
             defer { httpLogins?.stop() }
             // The broker drains, whichever task ended first.
             let first = await tasks.nextResult()
@@ -362,7 +365,7 @@ struct Server {
         if let adminCertificates { parts.append(adminCertificates.part) }
         if let webhook { parts.append(webhook.credentials.part("webhook")) }
         if let wakeWebhook { parts.append(wakeWebhook.credentials.part("wakes.webhook")) }
-        if let push { parts.append(push.part) }
+        parts += push.map(\.part)
         return Reload(
             loader: loader, running: configuration, log: log, logger: logger, parts: parts
         ) { configuration in
@@ -451,7 +454,13 @@ struct Server {
         result.orderQoS = configuration.orders.qos
         if let webhook { result.webhook = { webhook.figures } }
         if let httpLogins { result.loginService = { httpLogins.figures } }
-        result.wakes = { WakeSenders(apns: push?.figures, webhook: wakeWebhook?.figures) }
+        result.wakes = {
+            func figures(_ kind: Device.Kind) -> PushFigures? {
+                push.first { $0.kind == kind }?.figures
+            }
+            return WakeSenders(
+                apns: figures(.apns), fcm: figures(.fcm), webhook: wakeWebhook?.figures)
+        }
         result.receiptTopics = configuration.receipts.topics.compactMap { TokenTopic($0) }
         return result
     }

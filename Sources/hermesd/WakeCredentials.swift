@@ -1,4 +1,4 @@
-import APNs
+import PushServices
 import BrokerAPI
 import ConfiguredFiles
 import Logging
@@ -7,34 +7,46 @@ import Synchronization
 import SystemFiles
 import Wakes
 
-/// The files by which notifications are sent to Apple, and the sender once it runs.
+/// The files by which notifications are sent to a push service, and the sender once it runs.
 final class WakeCredentials: Sendable {
     private struct State {
-        var credentials: APNsCredentials
+        var credentials: PushCredentials
         var files: WatchedFiles<[FileStamp?]>
-        var wakes: APNsWakes?
+        var wakes: ServiceWakes?
     }
 
     /// Time between two looks at the files; each costs microseconds.
     private static let interval = Duration.seconds(5)
 
-    private let settings: APNsSettings
+    private let service: PushService
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// Reads the files that a checked configuration names; `nil` when nothing is to be sent.
-    init?(_ configuration: HermesConfiguration, logger: Logger) throws(APNsUnusable) {
-        guard let settings = APNsSettings(configuration) else { return nil }
-        self.settings = settings
+    /// The senders of a checked configuration, whose files are read.
+    static func all(
+        _ configuration: HermesConfiguration, logger: Logger
+    ) throws(UnusablePushFile) -> [WakeCredentials] {
+        var list: [WakeCredentials] = []
+        for service in PushService.all(configuration) {
+            list.append(try WakeCredentials(service, logger: logger))
+        }
+        return list
+    }
+
+    private init(_ service: PushService, logger: Logger) throws(UnusablePushFile) {
+        self.service = service
         self.logger = logger
-        let read = try APNsCredentials.load(settings)
+        let read = try service.load()
         state = Mutex(State(credentials: read, files: WatchedFiles(inUse: read.stamps)))
     }
+
+    /// The devices that it wakes.
+    var kind: Device.Kind { service.kind }
 
     /// Starts the sender.
     func start(_ feed: some WakeFeed) throws {
         let credentials = state.withLock { $0.credentials }
-        let wakes = try APNsWakes(settings, credentials, feed: feed, logger: logger)
+        let wakes = try ServiceWakes(service, credentials, feed: feed, logger: logger)
         state.withLock { $0.wakes = wakes }
     }
 
@@ -45,10 +57,10 @@ final class WakeCredentials: Sendable {
 
     /// Its part in a reload.
     var part: Reload.Part {
-        Reload.Part(name: "file of wakes.apns") {
-            let read = try APNsCredentials.load(self.settings)
+        Reload.Part(name: "file of \(service.section)") {
+            let read = try self.service.load()
             let isChanged = self.state.withLock { $0.files.isChanged(by: read.stamps) }
-            return Reload.Prepared(changed: isChanged ? "wakes.apns" : nil) {
+            return Reload.Prepared(changed: isChanged ? self.service.section : nil) {
                 if isChanged { self.use(read) }
                 return true
             }
@@ -61,18 +73,19 @@ final class WakeCredentials: Sendable {
     }
 
     private func look() {
-        let stamps = settings.stamps
+        let stamps = service.stamps
         guard state.withLock({ $0.files.isDue(stamps, at: .now) }) else { return }
-        do throws(APNsUnusable) {
-            use(try APNsCredentials.load(settings))
-            logger.notice("Files of wakes.apns read again")
+        do throws(UnusablePushFile) {
+            use(try service.load())
+            logger.notice("Files of \(service.section) read again")
         } catch {
             guard state.withLock({ $0.files.refuse(stamps, "\(error)", at: .now) }) else { return }
-            logger.error("Unusable file of wakes.apns, the earlier one stays", problems: error)
+            logger.error(
+                "Unusable file of \(service.section), the earlier one stays", problems: error)
         }
     }
 
-    private func use(_ read: APNsCredentials) {
+    private func use(_ read: PushCredentials) {
         let wakes = state.withLock { state in
             state.credentials = read
             state.files.use(read.stamps)

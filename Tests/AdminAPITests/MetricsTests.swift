@@ -106,8 +106,8 @@ struct MetricsTests {
     func everyFigure() throws {
         let text = MetricsText.render(StubBroker.figures)
         for value in [Int](101...152) + [Int](198...199) + [Int](201...215)
-            + [Int](239...262) + [Int](302...304) + [Int](311...314) where value != 140
-        {
+            + [Int](239...262) + [Int](302...304) + [Int](311...314) + [Int](401...405)
+        where value != 140 {
             let lines = text.split(separator: "\n").filter { $0.hasSuffix(" \(value)") }
             #expect(lines.count == 1, "\(value): \(lines)")
         }

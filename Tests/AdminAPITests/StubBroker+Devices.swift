@@ -7,11 +7,14 @@ extension StubBroker.State {
         case let asked as Asked<ShowDevice>:
             asked.reply(.success(devices[asked.question.clientID]))
         case let asked as Asked<SetDevice>:
-            guard !hasNoRoomForDevices else { return asked.reply(.success(false)) }
+            guard !hasNoRoomForDevices else { return asked.reply(.success(.noRoom)) }
+            guard ["", "Europe/Berlin"].contains(asked.question.device.timeZone) else {
+                return asked.reply(.success(.unknownTimeZone))
+            }
             let clientID = asked.question.clientID
             devices[clientID] = DeviceDetail(
                 clientID: clientID, device: asked.question.device, wake: .none, waiting: 0)
-            asked.reply(.success(true))
+            asked.reply(.success(.stored))
         case let asked as Asked<RemoveDevice>:
             asked.reply(.success(devices.removeValue(forKey: asked.question.clientID) != nil))
         case let asked as Asked<ListDevices>:

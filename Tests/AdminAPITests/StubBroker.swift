@@ -499,8 +499,15 @@ final class StubBroker: BrokerControl {
         push.answers = ["Success": 258]
         push.repeated = 259
         push.goAways = 260
+        var google = PushFigures()
+        google.connections = 401
+        google.connectionsFailed = 402
+        google.answers = ["Success": 403]
+        google.repeated = 404
+        google.goAways = 405
         figures.admin.wakes = WakeSenders(
-            apns: push, webhook: WebhookFigures(events: ["accepted": 261, "later": 262]))
+            apns: push, fcm: google,
+            webhook: WebhookFigures(events: ["accepted": 261, "later": 262]))
         figures.store.damage = ["one", "two", "three"]
         return figures
     }()

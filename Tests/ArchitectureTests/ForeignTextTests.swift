@@ -16,7 +16,7 @@ struct ForeignTextTests {
     /// Modules in which strangers' text is read: requests, tokens, answers of services, ban and
     /// token files that the API writes.
     private static let readers = [
-        "Sources/APNs", "Sources/AdminAPI", "Sources/BanFiles", "Sources/BrokerAPI",
+        "Sources/PushServices", "Sources/AdminAPI", "Sources/BanFiles", "Sources/BrokerAPI",
         "Sources/Credentials", "Sources/Explanations", "Sources/HermesMessages",
         "Sources/LineFiles", "Sources/LoginServices", "Sources/Logins", "Sources/PlainText",
         "Sources/RequestText", "Sources/Wakes", "Sources/Webhook",
@@ -104,7 +104,7 @@ struct ForeignTextTests {
         ("HermesClientCore/Machine/ClientMachine", "nextKey =", "numbers"),
         ("HermesClientCore/Outbound/Outbox", "$0.topic ==", "bytes"),
         ("Credentials/PasswordFile", "$0.userName == userName", "the type UserName, bytes"),
-        ("APNs/HTTP2Client", "$0.tag == tag", "numbers"),
+        ("PushServices/HTTP2/HTTP2Client", "$0.tag == tag", "numbers"),
         ("AdminAPI/Routes/ConfigurationRoutes", "values.keys.min()", "of the type ForeignText"),
         ("HermesMessages/OrderStatusUpdate", "details.sorted", "keys of the type ForeignText"),
         (
@@ -131,7 +131,7 @@ struct ForeignTextTests {
         ("Logins/Tokens/KeySet+JSON", "string(\"crv\")", "of the type ForeignText"),
         ("Logins/Tokens/KeyFile", "PRIVATE KEY", "the operator's file"),
         ("Logins/Tokens/VerificationKey", "prime256v1", "a word of OpenSSL"),
-        ("APNs/ProviderKey", "prime256v1", "a word of OpenSSL"),
+        ("PushServices/SigningKey", "prime256v1", "a word of OpenSSL"),
         ("OperatorCLI/Commands/ConfigShowCommand", "String: String?", "the user's arguments"),
         ("OperatorCLI/HTTP/AdminClient+Configuration", "String: String?", "the user's arguments"),
         ("OperatorCLI/Commands/", "environment: [String: String]", "the user's environment"),

@@ -51,7 +51,10 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow("MQTTCore", own: "MQTTCodec Structures"),
 
         // Commands, answers, figures and limits, for the data plane and the admin plane.
-        ModuleRow("BrokerAPI", own: "Addresses MQTTCodec Structures", outside: "Synchronization"),
+        ModuleRow("TimeZones"),
+        ModuleRow(
+            "BrokerAPI", own: "Addresses MQTTCodec Structures TimeZones",
+            outside: "Synchronization"),
 
         // Sockets, the disk and the operator's files, without the protocol.
         ModuleRow(
@@ -70,7 +73,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow("Authorization", own: "PlainText Structures SystemFiles", outside: "Glibc"),
         ModuleRow(
             "Configuration", module: "OperatorConfiguration",
-            own: "Addresses BrokerAPI CYAML MQTTCodec PlainText SystemFiles", outside: "Glibc"),
+            own: "Addresses BrokerAPI CYAML MQTTCodec PlainText SystemFiles TimeZones",
+            outside: "Glibc"),
         ModuleRow(
             "AdminTLS", own: "PlainText SystemFiles", outside: "NIOCore NIOPosix NIOSSL"),
         ModuleRow(
@@ -86,7 +90,7 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             own: "Authorization COpenSSL Credentials PlainText RequestText SystemFiles",
             outside: "Glibc Synchronization"),
         ModuleRow(
-            "APNs",
+            "PushServices",
             own: """
                 BrokerAPI CLinux CNgHTTP2 COpenSSL PlainText RequestText SystemFiles Threads
                 """,
@@ -94,7 +98,10 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow("HermesMessages", own: "CHermesProtos PlainText Structures"),
         ModuleRow(
             "Wakes",
-            own: "APNs BrokerAPI CLinux HermesMessages OperatorLog PlainText RequestText Webhook",
+            own: """
+                BrokerAPI CLinux HermesMessages OperatorLog PlainText PushServices RequestText \
+                Webhook
+                """,
             outside: "Logging Synchronization"),
         ModuleRow(
             "LoginServices",
@@ -106,8 +113,8 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "ConfiguredFiles",
             own: """
-                APNs AdminTLS Credentials LoginServices Logins OperatorConfiguration PlainText \
-                SystemFiles TLS Webhook
+                AdminTLS Credentials LoginServices Logins OperatorConfiguration PlainText \
+                PushServices SystemFiles TLS TimeZones Webhook
                 """,
             outside: "Glibc"),
         ModuleRow("Explanations", own: "Authorization BrokerAPI PlainText"),
@@ -119,7 +126,10 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
             outside: "Glibc"),
         ModuleRow(
             "BrokerFeatures",
-            own: "Addresses Authorization BrokerAPI BrokerCore MQTTCodec MQTTCore Store Structures",
+            own: """
+                Addresses Authorization BrokerAPI BrokerCore MQTTCodec MQTTCore Store Structures \
+                TimeZones
+                """,
             outside: "Glibc"),
         ModuleRow(
             "BrokerRuntime",
@@ -142,9 +152,9 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "OperatorCLI",
             own: """
-                APNs Addresses AdminTLS Authorization BanFiles BrokerAPI ConfiguredFiles \
-                Credentials Explanations LoginServices Logins OperatorConfiguration PlainText Store SystemFiles \
-                TLS Webhook
+                Addresses AdminTLS Authorization BanFiles BrokerAPI ConfiguredFiles \
+                Credentials Explanations LoginServices Logins OperatorConfiguration PlainText \
+                PushServices Store SystemFiles TLS Webhook
                 """,
             outside: """
                 ArgumentParser AsyncHTTPClient FoundationEssentials Glibc NIOCore NIOPosix NIOSSL
@@ -153,10 +163,10 @@ struct ModuleRow: Sendable, CustomTestStringConvertible {
         ModuleRow(
             "hermesd",
             own: """
-                APNs Addresses AdminAPI AdminTLS Authorization BanFiles BrokerAPI BrokerCore \
+                Addresses AdminAPI AdminTLS Authorization BanFiles BrokerAPI BrokerCore \
                 BrokerFeatures BrokerRuntime \
                 CLinux ConfiguredFiles Credentials LoginServices Logins OperatorConfiguration \
-                OperatorLog PlainText Store SystemFiles TLS Wakes Webhook
+                OperatorLog PlainText PushServices Store SystemFiles TLS Wakes Webhook
                 """,
             outside: "ArgumentParser Glibc Logging Synchronization UnixSignals"),
     ]

@@ -953,7 +953,7 @@ struct WakeFlowTests {
     private func register(
         _ name: String, token: [UInt8], user: String? = nil, in link: ShardLink
     ) -> Bool? {
-        let answers = Answers<Bool>()
+        let answers = Answers<SetDevice.Answer>()
         let device = Device(
             name: name, kind: .apns, token: token, bundle: "b", environment: .production,
             userName: user, registeredAtMs: 0)
@@ -961,7 +961,52 @@ struct WakeFlowTests {
         link.turn()
         link.commitAll()
         link.turn()
-        return answers.last
+        return answers.last.map { $0 == .stored }
+    }
+
+    @Test("a token that is for calls is woken by rules for calls alone, also after a reading")
+    func forms() throws {
+        let link = makeLink {
+            $0.wakeRules = [
+                WakeRule(filter: "calls/#", kind: .voip),
+                WakeRule(filter: "orders/#", kind: .alert),
+            ]
+        }
+        let phone = try connectPhone(in: link)
+        for (name, bundle, token) in [
+            ("calls", "com.example.app.voip", UInt8(4)), ("talk", "com.example.app.voip-ptt", 5),
+            ("activity", "com.example.app.push-type.liveactivity", 6), ("dot", ".voip", 7),
+        ] {
+            let device = Device(
+                name: name, kind: .apns, token: [token], bundle: bundle, environment: .production,
+                registeredAtMs: 0)
+            link.shard.setDevice(of: "phone", device) { _ in }
+            link.turn()
+            link.commitAll()
+        }
+        try disconnect(phone, from: link)
+        publish("calls/1", to: link)
+        #expect(sender.wakes.map(\.device.name) == ["calls"])
+        #expect(sender.wakes.map(\.kind) == [.voip])
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        publish("orders/1", to: link)
+        // A name that is nothing but the suffix is an app's.
+        #expect(sender.wakes.map(\.device.name).sorted() == ["", "dot"])
+        sender.answer(link, .accepted)
+        sender.ask(link)
+        // One that registers later has its queue read.
+        let late = Device(
+            name: "late", kind: .apns, token: [8], bundle: "com.example.other.voip",
+            environment: .production, registeredAtMs: 0)
+        link.shard.setDevice(of: "phone", late) { _ in }
+        for _ in 0..<5 {
+            link.turn()
+            link.commitAll()
+        }
+        #expect(sender.wakes.map(\.device.name) == ["late"])
+        #expect(sender.wakes.map(\.waiting) == [1])
+        #expect(topics == ["calls/1"])
     }
 
     @Test("each device of a client is woken, and has an answer of its own")
@@ -1060,7 +1105,7 @@ struct WakeFlowTests {
 
     @Test("no room for a device: the client keeps the one it has")
     func noRoom() throws {
-        let link = makeLink { $0.deviceBytes = 350 }
+        let link = makeLink { $0.deviceBytes = 380 }
         _ = try connectPhone("one", token: [1], in: link)
         _ = try connectPhone("two", token: [2], in: link)
         #expect(link.shard.device(of: "one") != nil)

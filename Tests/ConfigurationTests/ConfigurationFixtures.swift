@@ -149,11 +149,14 @@ let changedValues: [String: String] = [
     "webhook.allow_plain": "true",
     "receipts.topics": "orders/#,+/news",
     "wakes.rules":
-        "none a/#,alert orders/# title=T subtitle=S body=B args=c+d sound=default badge thread category=C level=time-sensitive mutable priority=5 expires=1h fields=a+b,background + priority=1,alert b thread=news expires=0s",
+        "none a/#,alert orders/# title=T subtitle=S body=B args=c+d sound=default badge thread category=C level=time-sensitive channel=N mutable quiet=21:00-06:30+drop uncapped priority=5 expires=1h fields=a+b,background + priority=1,alert b thread=news expires=0s",
     "wakes.merge": "1m",
     "wakes.reconnect_window": "0s",
     "wakes.unanswered": "5s",
     "wakes.clear_badge": "true",
+    "wakes.quiet_hours": "22:00-07:00",
+    "wakes.time_zone": "Europe/Berlin",
+    "wakes.cap": "20 per 1d",
     "wakes.apns.key_file": "/etc/hermes/AuthKey.p8",
     "wakes.apns.key_id": "ABC123DEFG",
     "wakes.apns.team_id": "DEF123GHIJ",
@@ -166,6 +169,11 @@ let changedValues: [String: String] = [
     "wakes.apns.sandbox": "127.0.0.1:2198",
     "wakes.apns.ca_file": "/etc/hermes/apple.crt",
     "wakes.apns.connections": "32",
+    "wakes.fcm.service_account": "/etc/hermes/account.json",
+    "wakes.fcm.apps": "com.example.a service_account=/a.json,com.example.b service_account=/b.json",
+    "wakes.fcm.endpoint": "localhost:2199",
+    "wakes.fcm.ca_file": "/etc/hermes/google.crt",
+    "wakes.fcm.connections": "4",
     "wakes.webhook.url": "https://office.example/wakes",
     "wakes.webhook.secret_file": "/etc/hermes/wakes.secret",
     "wakes.webhook.ca_file": "/etc/hermes/office.crt",
@@ -197,6 +205,7 @@ extension Setting: CustomTestStringConvertible {
         if ["auth.http.ca_file", "auth.http.token_file"].contains(pattern) {
             return ["auth.http.url": "https://login.example"]
         }
+        if pattern == "wakes.fcm.apps" { return ["wakes.fcm.service_account": "/a.json"] }
         if pattern.hasPrefix("wakes.apns.") {
             let certificate = ["wakes.apns.certificate": "/a.p12"]
             let key = [
@@ -248,6 +257,7 @@ extension Setting: CustomTestStringConvertible {
         case "wakes.apns.key_id", "wakes.apns.team_id": "BBBBBBBBB1"
         case "wakes.rules": "alert b/#"
         case "wakes.apns.apps": "c certificate=/c.p12"
+        case "wakes.fcm.apps": "c service_account=/c.json"
         default: "/initial"
         }
     }

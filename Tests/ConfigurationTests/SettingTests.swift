@@ -40,6 +40,7 @@ struct SettingTests {
     private static let guards = [
         "acl_file", "password_file", "listeners[].tls.crl_file", "admin.tls.client_ca_file",
         "listeners[].proxy_from", "webhook.ca_file", "wakes.apns.ca_file",
+        "wakes.fcm.ca_file",
         "wakes.webhook.ca_file", "auth.jwt.key_file", "auth.jwt.secret_file", "auth.jwt.jwks_file",
         "auth.jwt.jwks_url", "auth.jwt.ca_file", "auth.jwt.issuer", "auth.jwt.audience",
         "auth.http.url", "auth.http.ca_file", "auth.http.token_file",
@@ -85,7 +86,7 @@ struct SettingTests {
         let isOptional = [
             "listeners[].allow_anonymous", "admin.unix_socket", "admin.tokens_file",
             "limits.max_keep_alive", "limits.max_connections", "wakes.apns.certificate_key",
-            "wakes.apns.certificate_password_file",
+            "wakes.apns.certificate_password_file", "wakes.fcm.service_account",
         ].contains(setting.pattern)
         let complaint =
             "\(setting.key(at: 0)): the key has no value. Give \(setting.expectation), or delete the key."

@@ -124,6 +124,10 @@ struct ExplanationTests {
                 .ready,
                 "Its device is to be woken for 2 messages, and no sender has taken that yet (hermesctl devices status)."
             ),
+            (
+                .held,
+                "Its device is woken for 2 messages later: quiet hours or a cap hold that back for 1h (wakes.quiet_hours, wakes.cap)."
+            ),
             (.sent, "A notification for 2 messages is with its sender, which has no answer yet."),
             (
                 .setAside,
@@ -133,13 +137,12 @@ struct ExplanationTests {
     func device(state: DeviceDetail.WakeState, words: String) {
         let device = Device(
             kind: .apns, token: [1], bundle: "b", environment: .production, registeredAtMs: 0)
+        var known = DeviceDetail(
+            clientID: "p", device: device, wake: state, waiting: 2,
+            lastOutcome: "later", lastReason: "Shutdown", lastAnsweredAtMs: 97_000)
+        if state == .held { known.heldUntilMs = 3_700_000 }
         let detail = Self.detail(inFlight: 0, filters: [("a", 1)]) {
-            $0.devices = [
-                DeviceModel(
-                    DeviceDetail(
-                        clientID: "p", device: device, wake: state, waiting: 2,
-                        lastOutcome: "later", lastReason: "Shutdown", lastAnsweredAtMs: 97_000))
-            ]
+            $0.devices = [DeviceModel(known)]
         }
         #expect(
             Self.explained(detail).last == words + " The last one was put off (Shutdown) 3s ago.")

@@ -20,6 +20,7 @@ struct DevicesCommandTests {
     func off() {
         let text = Self.status(WakeSenders())
         #expect(text.contains("Apple off (wakes.apns)"))
+        #expect(text.contains("Google off (wakes.fcm)"))
         #expect(text.contains("webhook off (wakes.webhook)"))
         #expect(text.contains("accepted 7"))
     }
@@ -33,6 +34,36 @@ struct DevicesCommandTests {
         #expect(text.contains("nothing is sent: it \\u{1B}[31m refuses"))
         #expect(text.contains("what to do look"))
         #expect(text.contains("failing: status 500"))
+    }
+
+    @Test("both push services have a section of their own")
+    func google() {
+        var google = PushFigures()
+        google.answers = ["Success": 3]
+        let text = Self.status(WakeSenders(fcm: google))
+        #expect(text.contains("Apple off (wakes.apns)"))
+        #expect(text.contains("Google sending"))
+        #expect(text.contains("Google's answers Success 3"))
+        #expect(throws: (any Error).self) {
+            try DevicesRegisterCommand.parse(["a", "--token", "b", "--fcm"])
+        }
+        for flags in [["--fcm", "--webhook"], ["--fcm", "--sandbox"]] {
+            #expect(throws: (any Error).self) {
+                try DevicesRegisterCommand.parse(["a", "--token", "b", "--bundle", "c"] + flags)
+            }
+        }
+    }
+
+    @Test("a wake that is held says until when")
+    func held() {
+        let device = Device(
+            kind: .fcm, token: Array("t".utf8), bundle: "b", environment: .production,
+            timeZone: "Europe/Berlin", registeredAtMs: 0)
+        var detail = DeviceDetail(clientID: "p", device: device, wake: .held, waiting: 1)
+        detail.heldUntilMs = 3_700_000
+        let text = DevicesShowCommand.rendered(DeviceModel(detail), now: 100_000)
+        #expect(text.contains("held, in 1h"))
+        #expect(text.contains("Europe/Berlin"))
     }
 
     @Test("a list escapes what clients chose")

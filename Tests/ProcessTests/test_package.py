@@ -120,9 +120,11 @@ def test_it_depends_on_every_library_of_the_image(package):
     (words,) = re.findall(r"apt-get install -y ([^&]*)&&", dockerfile)
     libraries = {
         word for word in words.replace("\\", " ").split() if word.startswith(("lib", "zlib"))}
-    assert depends == libraries | {"ca-certificates", "libc6", "systemd"}
+    assert depends == libraries | {"ca-certificates", "libc6", "systemd", "tzdata"}
     # Without authorities every https of the broker's own fails: webhooks, keys, logins, APNs.
     assert "ca-certificates" in words.split()
+    # Without zone data every phone's quiet hours are in UTC.
+    assert "tzdata" in words.split()
 
 
 def test_the_configuration_is_a_conffile_and_valid(package, tmp_path):

@@ -20,7 +20,7 @@ struct NotificationPayloadTests {
     }
 
     private func text(_ wake: Wake) -> String {
-        String(decoding: NotificationPayload.bytes(of: wake), as: UTF8.self)
+        String(decoding: NotificationPayload.bytes(of: wake, at: 17), as: UTF8.self)
     }
 
     @Test("an alert has the keys of its rule, the number and the topic")
@@ -39,6 +39,29 @@ struct NotificationPayloadTests {
         #expect(
             text(wake(kind: .background))
                 == #"{"aps":{"content-available":1},"hermes":{"topic":"orders/1","count":3}}"#)
+    }
+
+    @Test("calls and talks have no text, and a Live Activity has its content alone")
+    func forms() {
+        var rule = WakeRule(filter: "#", kind: .liveActivity, fields: ["status", "missing"])
+        let payload = #"{"status":"paid","card":"4711"}"#
+        #expect(
+            text(wake(kind: .liveActivity, rule: rule, payload: payload))
+                == #"{"aps":{"timestamp":17,"event":"update","content-state":{"status":"paid"}}}"#)
+        rule.endsActivity = true
+        #expect(
+            text(wake(kind: .liveActivity, rule: rule, payload: payload)).contains(
+                #""event":"end""#))
+        for kind in [WakeKind.voip, .pushToTalk] {
+            #expect(
+                text(wake(kind: kind, rule: rule, payload: payload))
+                    == #"{"aps":{},"hermes":{"topic":"orders/1","count":3,"fields":{"status":"paid"}}}"#
+            )
+        }
+        #expect(!wake(kind: .alert).isTriedOnce)
+        #expect(wake(kind: .voip, rule: rule).isTriedOnce)
+        rule.expiresInSeconds = 5
+        #expect(!wake(kind: .voip, rule: rule).isTriedOnce)
     }
 
     @Test("a badge goes without a word")
@@ -131,7 +154,8 @@ struct NotificationPayloadTests {
         ]
         for topic in topics {
             for payload in payloads {
-                let bytes = NotificationPayload.bytes(of: wake(topic, rule: rule, payload: payload))
+                let bytes = NotificationPayload.bytes(
+                    of: wake(topic, rule: rule, payload: payload), at: 17)
                 #expect(bytes.count <= NotificationPayload.mostBytes)
                 guard case .object = try JSONParser.parse(bytes) else {
                     Issue.record("no object")

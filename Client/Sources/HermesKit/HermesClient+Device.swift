@@ -13,6 +13,7 @@ extension HermesClient {
     private static let mostTokenBytes = 512
     private static let mostBundleBytes = 155
     private static let mostNameBytes = 32
+    private static let mostZoneBytes = 64
 
     /// Has the broker wake this device by Apple's push service for what waits while the app is away,
     /// in place of an earlier device of this client, or of that of this name. Call it at each start of the app, with what
@@ -26,13 +27,15 @@ extension HermesClient {
     ///   - environment: where the token is from.
     ///   - name: tells it from other devices of this client, of which a broker takes 8, such as
     ///     another app on this phone: at most 32 letters, digits, dots, dashes and underscores.
+    ///   - timeZone: the user's, by whose clock the broker keeps quiet hours, such as
+    ///     `TimeZone.current.identifier`; at most 64 bytes, empty for that of the broker.
     /// - Returns: The receipt, whose acknowledgement says that the broker has stored it, or that it
     ///   could not use it, which its log then tells.
     /// - Throws: ``HermesClientError/device(_:)``, and as ``publish(_:)`` does.
     @discardableResult
     public func registerDevice(
         token: [UInt8], bundle: String, environment: DeviceEnvironment = .production,
-        name: String = ""
+        name: String = "", timeZone: String = ""
     ) async throws -> PublishReceipt {
         guard (1...Self.mostTokenBytes).contains(token.count) else {
             throw HermesClientError.device(
@@ -45,10 +48,16 @@ extension HermesClient {
                     + "\(bundle.count)")
         }
         let name = try Self.checked(name)
-        // hermes.v1.DeviceRegistration: token = 1, bundle = 2, environment = 3, name = 5.
+        guard timeZone.utf8.count <= Self.mostZoneBytes else {
+            throw HermesClientError.device(
+                "the name of a time zone has at most \(Self.mostZoneBytes) bytes, and this one "
+                    + "\(timeZone.utf8.count)")
+        }
+        // hermes.v1.DeviceRegistration: token = 1, bundle = 2, environment = 3, name = 5, time_zone = 6.
         var payload =
             Self.field(0x0A, token) + Self.field(0x12, bundle) + [0x18, environment.rawValue]
         if !name.isEmpty { payload += Self.field(0x2A, name) }
+        if !timeZone.isEmpty { payload += Self.field(0x32, Array(timeZone.utf8)) }
         return try await publish(Message(topic: Self.deviceTopic, payload: payload))
     }
 
@@ -56,7 +65,7 @@ extension HermesClient {
     /// user who logs out.
     ///
     /// - Parameter name: forgets the device of this name alone.
-    /// - Returns: The receipt, as ``registerDevice(token:bundle:environment:name:)`` returns it.
+    /// - Returns: The receipt, as ``registerDevice(token:bundle:environment:name:timeZone:)`` returns it.
     /// - Throws: ``HermesClientError/device(_:)`` for a name that no device has, and as
     ///   ``publish(_:)`` does.
     @discardableResult

@@ -52,12 +52,16 @@ extension HermesClient.Statistics {
 }
 
 extension HermesClient {
-    /// As ``registerDevice(token:bundle:environment:)``, with the token as UIKit gives it.
+    /// As ``registerDevice(token:bundle:environment:name:timeZone:)``, with the token as UIKit gives it,
+    /// and with the time zone of this phone.
     @discardableResult
     public func registerDevice(
-        token: Data, bundle: String, environment: DeviceEnvironment = .production
+        token: Data, bundle: String, environment: DeviceEnvironment = .production,
+        name: String = "", timeZone: TimeZone = .current
     ) async throws -> PublishReceipt {
-        try await registerDevice(token: Array(token), bundle: bundle, environment: environment)
+        try await registerDevice(
+            token: Array(token), bundle: bundle, environment: environment, name: name,
+            timeZone: timeZone.identifier)
     }
 }
 

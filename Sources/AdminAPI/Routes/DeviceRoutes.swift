@@ -13,7 +13,7 @@ struct DeviceRoutes: Sendable {
 
     static let path = "/v1/clients/{id}/device"
     private static let fields = JSONFields.Known(
-        ["name", "kind", "token", "bundle", "environment", "user_name"].map {
+        ["name", "kind", "token", "bundle", "environment", "user_name", "time_zone"].map {
             JSONFields.Name(canonical: $0)
         })
 
@@ -43,8 +43,11 @@ struct DeviceRoutes: Sendable {
             request throws(Problem) in
             let clientID = try Self.clientID(of: request)
             let device = try Self.device(try JSONFields(try request.json(), known: Self.fields))
-            let isStored = try await broker.ask(SetDevice(clientID: clientID, device: device))
-            guard isStored else { throw Problem.devicesFull }
+            switch try await broker.ask(SetDevice(clientID: clientID, device: device)) {
+            case .stored: break
+            case .noRoom: throw Problem.devicesFull
+            case .unknownTimeZone: throw Problem.unknownTimeZone(device.timeZone)
+            }
             let stored = try await broker.ask(ShowDevice(clientID: clientID, name: device.name))
             guard let stored else { throw Problem.noDevice(clientID, device.name) }
             return try Response.json(DeviceModel(stored))
@@ -158,19 +161,24 @@ struct DeviceRoutes: Sendable {
                     fix: "Give the device token's bytes as pairs of hexadecimal digits.")
             }
             token = bytes
-        case .webhook: token = Array(text.utf8)
+        case .webhook, .fcm: token = Array(text.utf8)
+        }
+        guard kind != .fcm || environment == .production else {
+            throw fields.wrong(
+                "environment", "is sandbox, which only Apple has", fix: "Leave it out.")
         }
         guard Device.isToken(token, for: kind) else {
             throw fields.wrong(
                 "token",
-                "is no token: it may have 1 to \(Device.mostTokenBytes) bytes, and for "
+                "is no token: it may have 1 to \(Device.mostTokenBytes) bytes, and for fcm and "
                     + "webhook neither blanks nor other than plain characters",
                 fix: "Give it as the notification service did.")
         }
         let bundle = try fields.string("bundle") ?? ""
         guard Device.isBundle(Array(bundle.utf8), for: kind) else {
             throw fields.wrong(
-                "bundle", "is \"\(bundle.visible())\"; it must be the app's bundle identifier",
+                "bundle",
+                "is \"\(bundle.visible())\"; it must be the app's bundle identifier, or its package name",
                 fix: "Give such as com.example.app.")
         }
         let name = try fields.string("name") ?? ""
@@ -184,7 +192,7 @@ struct DeviceRoutes: Sendable {
         }
         return Device(
             name: name, kind: kind, token: token, bundle: bundle, environment: environment,
-            userName: userName, registeredAtMs: 0)
+            userName: userName, timeZone: try fields.string("time_zone") ?? "", registeredAtMs: 0)
     }
 
     private static func choice<Value>(
@@ -223,6 +231,15 @@ extension Problem {
             .deviceNotFound,
             "The client \"\(clientID.visible())\" has \(named).\(gone ?? "")",
             fix: "Register one with PUT, or have its phone publish to $hermes/device.")
+    }
+
+    fileprivate static func unknownTimeZone(_ name: String) -> Problem {
+        Problem(
+            .invalidField, "time_zone is \"\(name.visible())\", which this machine does not know.",
+            field: "time_zone",
+            fix:
+                "Give a name of its zone data (the package tzdata), such as Europe/Berlin, or leave "
+                + "it out for that of wakes.time_zone.")
     }
 
     fileprivate static let devicesFull = Problem(

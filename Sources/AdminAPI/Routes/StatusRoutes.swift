@@ -53,7 +53,9 @@ struct StatusRoutes: Sendable {
             status.store = broker.store
             status.webhook = webhook?()
             status.loginService = loginService?()
-            status.apns = wakes().apns
+            let senders = wakes()
+            status.apns = senders.apns
+            status.fcm = senders.fcm
             status.reload = control?.lastReload
             return try Response.json(status)
         }

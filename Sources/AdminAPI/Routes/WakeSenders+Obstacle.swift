@@ -8,14 +8,23 @@ extension WakeSenders {
         switch kind {
         case .apns:
             guard let apns else { return "wakes.apns is not configured" }
-            let trouble = apns.troubles.first {
-                $0.isPaused && $0.environment.hasBytes(of: environment)
-                    && ($0.bundle?.hasBytes(of: bundle) ?? true)
-            }
-            return trouble.map { "nothing is sent to Apple: \($0.reason); \($0.hint)" }
+            return Self.obstacle(apns, "Apple", bundle, environment)
+        case .fcm:
+            guard let fcm else { return "wakes.fcm is not configured" }
+            return Self.obstacle(fcm, "Google", bundle, environment)
         case .webhook:
             guard let webhook else { return "wakes.webhook is not configured" }
             return webhook.failure.map { "the receiver of wakes.webhook fails: \($0)" }
         }
+    }
+
+    private static func obstacle(
+        _ figures: PushFigures, _ name: String, _ bundle: String, _ environment: String
+    ) -> String? {
+        let trouble = figures.troubles.first {
+            $0.isPaused && $0.environment.hasBytes(of: environment)
+                && ($0.bundle?.hasBytes(of: bundle) ?? true)
+        }
+        return trouble.map { "nothing is sent to \(name): \($0.reason); \($0.hint)" }
     }
 }

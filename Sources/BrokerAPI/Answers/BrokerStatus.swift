@@ -47,6 +47,8 @@ public struct BrokerStatus: Codable, Sendable, Equatable {
     public var loginService: LoginServiceFigures?
     /// Apple's push service; `nil` without it.
     public var apns: PushFigures?
+    /// The sender to Google; `nil` without `wakes.fcm`.
+    public var fcm: PushFigures?
     /// `nil` when nobody has asked for one.
     public var reload: LastReload?
 
@@ -75,7 +77,7 @@ public struct BrokerStatus: Codable, Sendable, Equatable {
         case protocolViolations = "protocol_violations"
         case limitsReached = "limits_reached"
         case publishersPaused = "publishers_paused"
-        case memory, drain, store, webhook, apns, reload
+        case memory, drain, store, webhook, apns, fcm, reload
         case loginService = "login_service"
     }
 

@@ -7,6 +7,8 @@ public struct DeviceDetail: Sendable, Equatable {
         case watched
         /// Owed, and due later.
         case waiting
+        /// Owed, and held back by quiet hours or a cap.
+        case held
         /// Due, and not taken by a sender yet.
         case ready
         /// Taken by its sender, which has not answered yet.
@@ -20,6 +22,9 @@ public struct DeviceDetail: Sendable, Equatable {
     public var wake: WakeState
     /// Messages that ask for the wake.
     public var waiting: Int
+    /// UNIX time in milliseconds at which ``WakeState/held`` ends, as far as is known now; `nil` for
+    /// another state.
+    public var heldUntilMs: Int64?
     /// What became of the last wake since the start, with the push service's word for it; `nil`
     /// without one.
     public var lastOutcome: String?

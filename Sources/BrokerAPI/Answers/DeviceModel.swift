@@ -8,11 +8,15 @@ public struct DeviceModel: Codable, Sendable, Equatable {
     public var bundle: String
     public var environment: String
     public var userName: String?
+    /// `nil` for that of the configuration.
+    public var timeZone: String?
     public var registeredAtMs: Int64
     /// A ``DeviceDetail/WakeState``.
     public var wake: String
     /// Messages that ask for the wake.
     public var waiting: Int
+    /// UNIX time in milliseconds at which quiet hours or a cap let it go.
+    public var heldUntilMs: Int64?
     public var lastOutcome: String?
     public var lastReason: String?
     public var lastAnsweredAtMs: Int64?
@@ -21,8 +25,10 @@ public struct DeviceModel: Codable, Sendable, Equatable {
         case clientID = "client_id"
         case name, kind, token, bundle, environment
         case userName = "user_name"
+        case timeZone = "time_zone"
         case registeredAtMs = "registered_at_ms"
         case wake, waiting
+        case heldUntilMs = "due_at_ms"
         case lastOutcome = "last_outcome"
         case lastReason = "last_reason"
         case lastAnsweredAtMs = "last_answered_at_ms"
@@ -36,9 +42,11 @@ public struct DeviceModel: Codable, Sendable, Equatable {
         bundle = detail.device.bundle
         environment = detail.device.environment.name
         userName = detail.device.userName
+        timeZone = detail.device.timeZone.isEmpty ? nil : detail.device.timeZone
         registeredAtMs = detail.device.registeredAtMs
         wake = detail.wake.rawValue
         waiting = detail.waiting
+        heldUntilMs = detail.heldUntilMs
         lastOutcome = detail.lastOutcome
         lastReason = detail.lastReason
         lastAnsweredAtMs = detail.lastAnsweredAtMs
@@ -77,6 +85,7 @@ extension Device.Kind {
         switch self {
         case .apns: "apns"
         case .webhook: "webhook"
+        case .fcm: "fcm"
         }
     }
 }

@@ -13,6 +13,8 @@ public struct WakeStatus: Codable, Sendable, Equatable {
     public var wakes: [String: UInt64]
     /// The sender to Apple; `nil` without `wakes.apns`.
     public var apns: PushFigures?
+    /// The sender to Google; `nil` without `wakes.fcm`.
+    public var fcm: PushFigures?
     /// The sender to the operator's webhook, its wakes by what became of them; `nil` without
     /// `wakes.webhook`.
     public var webhook: WebhookFigures?
@@ -22,7 +24,7 @@ public struct WakeStatus: Codable, Sendable, Equatable {
         case deviceBytes = "device_bytes"
         case owed
         case registrationsRefused = "registrations_refused"
-        case messages, wakes, apns, webhook
+        case messages, wakes, apns, fcm, webhook
     }
 
     public init(_ figures: BrokerFigures, _ senders: WakeSenders) {
@@ -33,6 +35,7 @@ public struct WakeStatus: Codable, Sendable, Equatable {
         messages = figures.wakeMessages.byLabel
         wakes = figures.wakes.byLabel
         apns = senders.apns
+        fcm = senders.fcm
         webhook = senders.webhook
     }
 }
@@ -41,11 +44,16 @@ public struct WakeStatus: Codable, Sendable, Equatable {
 public struct WakeSenders: Sendable, Equatable {
     /// `nil` without `wakes.apns`.
     public var apns: PushFigures?
+    /// `nil` without `wakes.fcm`.
+    public var fcm: PushFigures?
     /// `nil` without `wakes.webhook`.
     public var webhook: WebhookFigures?
 
-    public init(apns: PushFigures? = nil, webhook: WebhookFigures? = nil) {
+    public init(
+        apns: PushFigures? = nil, fcm: PushFigures? = nil, webhook: WebhookFigures? = nil
+    ) {
         self.apns = apns
+        self.fcm = fcm
         self.webhook = webhook
     }
 }

@@ -1,4 +1,4 @@
-/// Figures of the sender of notifications to Apple.
+/// Figures of the sender of notifications to a push service.
 public struct PushFigures: Codable, Sendable, Equatable {
     /// Why nothing is sent.
     public struct Pause: Codable, Sendable, Equatable {
@@ -12,9 +12,9 @@ public struct PushFigures: Codable, Sendable, Equatable {
         }
     }
 
-    /// What is wrong with one of Apple's services, or with one app of it.
+    /// What is wrong with a push service, or with one app at it.
     public struct Trouble: Codable, Sendable, Equatable {
-        /// `production` or `sandbox`.
+        /// `production`, or Apple's `sandbox`.
         public var environment: String
         /// `nil`: with all apps of the service.
         public var bundle: String?
@@ -45,7 +45,7 @@ public struct PushFigures: Codable, Sendable, Equatable {
     public static let mostTroubles = 16
 
     public var connections = 0
-    /// Answers since the start by Apple's word, `Success` among them.
+    /// Answers since the start by the service's word, `Success` among them.
     public var answers: [String: UInt64] = [:]
     /// Notifications that were sent again because no answer came.
     public var repeated: UInt64 = 0

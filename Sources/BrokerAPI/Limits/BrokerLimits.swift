@@ -1,3 +1,5 @@
+import TimeZones
+
 /// The limits of a broker; a reload replaces all of them. docs/configuration.md describes each,
 /// docs/limits.md the behaviour at it; ``Limit`` names the one that was met.
 public struct BrokerLimits: Sendable, Equatable {
@@ -63,6 +65,14 @@ public struct BrokerLimits: Sendable, Equatable {
     public var wakeUnansweredMilliseconds: UInt64 = 20_000
     /// True to take the number off an app's icon once nothing waits for its client.
     public var wakeClearsBadge = false
+    /// When alerts are held; `nil` for never, unless a rule says so.
+    public var wakeQuietHours: QuietHours?
+    /// The time zone of devices that name none.
+    public var wakeTimeZone = ZoneTable.utc
+    /// The most alerts of a device in a time; `nil` for any number.
+    public var wakeCap: WakeCap?
+    /// The time zones of this machine, which are no part of the configuration.
+    public var wakeZones = ZoneTable()
     /// Bytes of what happened to clients lately; 0 keeps none.
     public var historyBytes = 32 * 1024 * 1024
     /// True when the ends of receivers are kept as events until they are taken.

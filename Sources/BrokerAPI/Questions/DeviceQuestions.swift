@@ -11,9 +11,15 @@ public struct ShowDevice: BrokerQuestion {
     }
 }
 
-/// Registers a client's device; answered once that is stored: false when there is no room.
+/// Registers a client's device; answered once that is stored.
 public struct SetDevice: BrokerQuestion {
-    public typealias Answer = Bool
+    public enum Answer: Sendable, Equatable {
+        case stored
+        /// There is no room for it, or its client has as many as it may.
+        case noRoom
+        /// The time zone that it names is none that the broker knows.
+        case unknownTimeZone
+    }
 
     public let clientID: String
     public let device: Device

@@ -6,9 +6,11 @@ public struct Device: Sendable, Equatable {
         case apns = 1
         /// The operator's webhook (`wakes.webhook`), which knows what the token means.
         case webhook = 2
+        /// Google's Firebase Cloud Messaging.
+        case fcm = 3
     }
 
-    /// The half of Apple's push service that gave the token.
+    /// The half of Apple's push service that gave the token; ``production`` for other kinds.
     public enum Environment: UInt8, Sendable, BitwiseCopyable, CaseIterable {
         case production = 1
         /// For apps that Xcode installed.
@@ -32,9 +34,9 @@ public struct Device: Sendable, Equatable {
     public static let mostBundleBytes = 155
 
     /// True for what may be the identifier of an app: letters, digits, dots, dashes and underscores,
-    /// at most ``mostBundleBytes`` of them. Only an Apple device needs one.
+    /// at most ``mostBundleBytes`` of them. Only ``Kind/webhook`` needs none.
     public static func isBundle(_ text: some Collection<UInt8>, for kind: Kind) -> Bool {
-        text.count <= mostBundleBytes && (kind != .apns || !text.isEmpty)
+        text.count <= mostBundleBytes && (kind == .webhook || !text.isEmpty)
             && text.allSatisfy(isPlain)
     }
 
@@ -45,7 +47,7 @@ public struct Device: Sendable, Equatable {
         }
     }
 
-    /// True for what may be a token; ``Kind/webhook`` takes printable ASCII without blanks.
+    /// True for what may be a token: bytes of Apple's, printable ASCII without blanks of others.
     public static func isToken(_ token: some Collection<UInt8>, for kind: Kind) -> Bool {
         (1...mostTokenBytes).contains(token.count)
             && (kind == .apns || token.allSatisfy { (0x21...0x7E).contains($0) })
@@ -54,22 +56,24 @@ public struct Device: Sendable, Equatable {
     /// Tells it from others of the same client; usually empty.
     public var name: String
     public var kind: Kind
-    /// The token: raw bytes for ``Kind/apns``, which are written in hexadecimal; for
-    /// ``Kind/webhook`` UTF-8. A secret of the user: listings and logs show its first bytes only.
+    /// The token: raw bytes for ``Kind/apns``, which are written in hexadecimal; for others UTF-8. A secret of the user: listings and logs show its first bytes only.
     public var token: [UInt8]
-    /// The bundle identifier of the app (`apns-topic`).
+    /// The bundle identifier of the app (`apns-topic`), or its package name.
     public var bundle: String
     public var environment: Environment
     /// The user name that proved itself when the device was registered; `nil` for any. The device is
     /// woken for a session of this user only.
     public var userName: String?
+    /// The user's time zone, such as `Europe/Berlin`; empty for that of the configuration.
+    public var timeZone = ""
     /// UNIX time in milliseconds.
     public var registeredAtMs: Int64
 
     public init(
         name: String = "", kind: Kind, token: [UInt8], bundle: String, environment: Environment,
-        userName: String? = nil, registeredAtMs: Int64
+        userName: String? = nil, timeZone: String = "", registeredAtMs: Int64
     ) {
+        self.timeZone = timeZone
         self.name = name
         self.kind = kind
         self.token = token

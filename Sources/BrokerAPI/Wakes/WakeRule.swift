@@ -1,3 +1,5 @@
+import TimeZones
+
 /// The form of a notification.
 public enum WakeKind: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     /// A notification that the user sees.
@@ -6,6 +8,12 @@ public enum WakeKind: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     case background = 2
     /// Takes the number off the app's icon, since nothing waits any more. No rule names it.
     case badge = 3
+    /// New content of a Live Activity.
+    case liveActivity = 4
+    /// A call, for which the system starts the app (PushKit).
+    case voip = 5
+    /// Somebody talks (Push to Talk).
+    case pushToTalk = 6
 }
 
 extension WakeKind {
@@ -15,6 +23,9 @@ extension WakeKind {
         case .alert: "alert"
         case .background: "background"
         case .badge: "badge"
+        case .liveActivity: "liveactivity"
+        case .voip: "voip"
+        case .pushToTalk: "pushtotalk"
         }
     }
 }
@@ -51,10 +62,29 @@ public struct WakeRule: Sendable, Equatable {
     /// The app's category, which gives the notification its buttons.
     public var category: String?
     public var level: Level?
+    /// The app's notification channel, on Android.
+    public var channel: String?
     /// `apns-priority`; `nil` is 10 for an alert, 5 for a silent notification.
     public var priority: UInt8?
     /// Seconds for which the notification is of use; `nil` as long as the message, at most a day.
     public var expiresInSeconds: Int64?
+
+    /// True for a Live Activity that ends with this content.
+    public var endsActivity = false
+    /// What quiet hours mean for an alert.
+    public var quiet = Quiet.usual
+    /// True when it is told although its device has had as many as `wakes.cap` allows.
+    public var isUncapped = false
+
+    /// Quiet hours of one rule.
+    public enum Quiet: Sendable, Equatable {
+        /// The hours of all rules; what comes meanwhile is held until they end.
+        case usual
+        /// None.
+        case off
+        /// Hours of its own (`nil`: those of all rules), and whether what comes meanwhile is dropped.
+        case hours(QuietHours?, drops: Bool)
+    }
 
     /// True when the notification has something of the message's payload.
     public var readsPayload: Bool {

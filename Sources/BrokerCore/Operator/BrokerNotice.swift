@@ -80,6 +80,8 @@ public enum DeviceRefusal: Sendable, Equatable {
     case noRoom
     /// The client's device is that of another user.
     case ofAnotherUser
+    /// It was registered, but without this time zone, which is not known.
+    case unknownZone([UInt8])
 }
 
 /// A message that a log line is about.

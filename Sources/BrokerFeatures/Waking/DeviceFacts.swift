@@ -16,6 +16,8 @@ struct StoredDevice: Hashable, Sendable {
     var environment: UInt8
     /// UNIX time in milliseconds.
     var registeredMs: Int64
+    /// The user's time zone; empty for that of the configuration.
+    var timeZone: [UInt8] = []
     /// True when the push service does not know the token.
     var isSetAside: Bool
     /// How far the device has been woken; nothing for a new one.
@@ -32,6 +34,9 @@ struct StoredDevice: Hashable, Sendable {
         var told: UInt32
         /// True when a notification has put a number on the app's icon that is not cleared.
         var showsBadge: Bool
+        /// Alerts of the time that ``WakeCap`` counts, and when that began (UNIX milliseconds).
+        var alerts: UInt16 = 0
+        var alertsSinceMs: Int64 = 0
 
         init(
             session: UInt64 = 0, position: UInt64 = 0, atMs: Int64 = 0, told: UInt32 = 0,
@@ -80,6 +85,7 @@ extension WriteBatch {
             $0.put(device.environment)
             $0.put(device.registeredMs)
             $0.put(device.isSetAside)
+            if !device.timeZone.isEmpty { $0.putText(device.timeZone) }
         }
         factRemoved(.woken, of: owner) { $0.putRest(Self.key(of: device.clientID, device.name)) }
     }
@@ -105,6 +111,9 @@ extension WriteBatch {
             $0.put(woken.atMs)
             $0.put(woken.told)
             $0.put(woken.showsBadge)
+            guard woken.alerts > 0 else { return }
+            $0.put(UInt32(woken.alerts))
+            $0.put(woken.alertsSinceMs)
         }
     }
 }
@@ -121,6 +130,8 @@ extension StoredDevice {
             environment: try value.byte(), registeredMs: try value.time(),
             isSetAside: try value.flag())
         self.name = name
+        // Earlier versions stored no time zone.
+        if !value.isAtEnd { timeZone = try value.name() }
         try value.finish()
     }
 
@@ -150,6 +161,10 @@ extension StoredDevice.Woken {
             woken.told = try value.count()
         }
         if !value.isAtEnd { woken.showsBadge = try value.flag() }
+        if !value.isAtEnd {
+            woken.alerts = UInt16(clamping: try value.count())
+            woken.alertsSinceMs = try value.time()
+        }
         try value.finish()
         let (client, name) = try StoredDevice.parts(ofKey: [UInt8](fact.key))
         return (client, name, woken)

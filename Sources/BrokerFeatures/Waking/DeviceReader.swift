@@ -16,6 +16,8 @@ enum DeviceReader {
         var environment = Device.Environment.production
         var kind = Device.Kind.apns
         var name = UnsafeRawBufferPointer(start: nil, count: 0)
+        /// As the phone names it; it may be none that is known.
+        var timeZone = UnsafeRawBufferPointer(start: nil, count: 0)
 
         /// True when it names the device that is to be forgotten, and nothing else.
         var isGoodbye: Bool { token.isEmpty && bundle.isEmpty && !name.isEmpty }
@@ -49,14 +51,16 @@ enum DeviceReader {
                 else { return nil }
                 registration.kind = kind
             case (5, .bytes(let name)): registration.name = name
-            case (1...5, _): return nil
+            case (6, .bytes(let zone)): registration.timeZone = zone
+            case (1...6, _): return nil
             default: continue
             }
         }
         guard !fields.isMalformed, Device.isName(registration.name) else { return nil }
         guard !registration.isGoodbye else { return registration }
         guard Device.isToken(registration.token, for: registration.kind),
-            Device.isBundle(registration.bundle, for: registration.kind)
+            Device.isBundle(registration.bundle, for: registration.kind),
+            registration.kind != .fcm || registration.environment == .production
         else { return nil }
         return registration
     }

@@ -18,12 +18,16 @@ struct Devices: ~Copyable {
         let bundle: UInt32
         /// Index of the device's own name, which is usually empty.
         let name: UInt32
+        /// Index of the name of the user's time zone, which may be empty.
+        let zone: UInt32
         /// The next device of the client; ``noIndex`` at the last.
         var sibling: UInt32 = noIndex
         /// Tells the record from an earlier one at the same place; 0 while the place is free.
         let generation: UInt32
         let kind: Device.Kind
         let environment: Device.Environment
+        /// What its token is for.
+        let service: AppService
         let hasUser: Bool
         /// True when the push service does not know the token.
         var isSetAside: Bool
@@ -48,7 +52,7 @@ struct Devices: ~Copyable {
 
     /// Bytes that a device counts besides its texts, with a wake that it may be owed and with the
     /// place of its user in ``userBytes``.
-    static var recordBytes: Int { 332 }
+    static var recordBytes: Int { 356 }
     /// The most different words of push services that are kept.
     private static var mostReasons: Int { 64 }
 
@@ -144,6 +148,11 @@ struct Devices: ~Copyable {
         }
     }
 
+    /// True when the device is woken by notifications of this form.
+    func takes(_ wake: WakeKind, _ place: UInt32) -> Bool {
+        records[place].service.takes(wake, for: records[place].kind)
+    }
+
     /// True when the device is woken for a session of this user.
     func serves(_ place: UInt32, userName: CompactBytes?) -> Bool {
         guard records[place].hasUser else { return true }
@@ -195,8 +204,9 @@ struct Devices: ~Copyable {
                 identifier: compact(device.clientID, pool),
                 user: compact(device.userName ?? [], pool), token: compact(device.token, pool),
                 registeredMs: device.registeredMs, bundle: use(device.bundle, pool),
-                name: use(device.name, pool),
+                name: use(device.name, pool), zone: use(device.timeZone, pool),
                 generation: generation, kind: kind, environment: environment,
+                service: AppService(of: device.bundle, for: kind),
                 hasUser: device.userName != nil, isSetAside: device.isSetAside,
                 woken: device.woken))
         if let first = device.clientID.withUnsafeBytes({ first(of: $0) }) {
@@ -225,10 +235,12 @@ struct Devices: ~Copyable {
         record.token.destroy(in: pool)
         release(record.bundle, pool)
         release(record.name, pool)
+        release(record.zone, pool)
         records[place] = Record(
             identifier: CompactBytes(), user: CompactBytes(), token: CompactBytes(),
-            registeredMs: 0, bundle: noIndex, name: noIndex, generation: 0, kind: .apns,
-            environment: .production, hasUser: false, isSetAside: false,
+            registeredMs: 0, bundle: noIndex, name: noIndex, zone: noIndex, generation: 0,
+            kind: .apns,
+            environment: .production, service: .usual, hasUser: false, isSetAside: false,
             woken: StoredDevice.Woken())
         records.remove(place)
     }
@@ -300,6 +312,7 @@ struct Devices: ~Copyable {
             environment: record.environment.rawValue, registeredMs: record.registeredMs,
             isSetAside: record.isSetAside, woken: record.woken)
         device.name = bundles[record.name].text.array
+        device.timeZone = bundles[record.zone].text.array
         return device
     }
 
@@ -311,6 +324,7 @@ struct Devices: ~Copyable {
             bundle: String(decoding: bundles[record.bundle].text.array, as: UTF8.self),
             environment: record.environment,
             userName: record.hasUser ? String(decoding: record.user.array, as: UTF8.self) : nil,
+            timeZone: String(decoding: bundles[record.zone].text.array, as: UTF8.self),
             registeredAtMs: record.registeredMs)
     }
 
@@ -321,6 +335,9 @@ struct Devices: ~Copyable {
             clientID: record.identifier.array, name: bundles[record.name].text.array,
             bundle: bundles[record.bundle].text.array)
     }
+
+    /// The name of the user's time zone; empty for that of the configuration.
+    func timeZone(of place: UInt32) -> [UInt8] { bundles[records[place].zone].text.array }
 
     func lastReason(of place: UInt32) -> String? {
         let index = records[place].lastReason

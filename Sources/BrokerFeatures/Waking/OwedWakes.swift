@@ -34,6 +34,16 @@ struct OwedWakes: ~Copyable {
         var purpose = Purpose.messages
         /// True when its sender has been told that the hand-out is of no use any more.
         var isWithdrawn = false
+        /// True while quiet hours or a cap hold it back.
+        var isHeld = false
+        /// True once that was so; it counts once.
+        var wasHeld = false
+        /// True once a message has named it since the last hand-out.
+        var isNamed = false
+        /// True when a message behind those that ask was dropped.
+        var hasDropped = false
+        /// True when what its sender has is an alert, which counts for the cap.
+        var isAlertOfSender = false
         /// True until memory knows the messages from the cursor on.
         var needsReading = false
         var attempts: UInt8 = 0
@@ -104,6 +114,7 @@ struct OwedWakes: ~Copyable {
     /// Lanes with wakes that are ready, by kind of device; the first one's turn is next.
     private var lanesOfAPNs = IntrusiveList<ByTurn>()
     private var lanesOfWebhook = IntrusiveList<ByTurn>()
+    private var lanesOfFCM = IntrusiveList<ByTurn>()
     private var lastHandOut: UInt32 = 0
     /// True when there are more than one call looked at.
     var hasMore = false
@@ -142,6 +153,7 @@ struct OwedWakes: ~Copyable {
             records[place].topic.destroy(in: pool)
             records[place].topic = CompactBytes(topic, pool: pool)
         }
+        records[place].isNamed = true
         guard !(payload.isEmpty && records[place].payload.isEmpty) else { return }
         bytes += payload.count - records[place].payload.count
         records[place].payload.destroy(in: pool)
@@ -187,6 +199,7 @@ struct OwedWakes: ~Copyable {
         lastHandOut = lastHandOut == .max ? 1 : lastHandOut + 1
         records[place].handOut = lastHandOut
         records[place].isWithdrawn = false
+        records[place].isNamed = false
     }
 
     mutating func beginReading(_ place: UInt32) {
@@ -195,6 +208,7 @@ struct OwedWakes: ~Copyable {
     }
 
     private mutating func enter(_ place: UInt32, _ state: State) {
+        records[place].isHeld = false
         if records[place].state == .reading { reading -= 1 }
         if records[place].state == .ready { leaveLane(place) }
         if state == .reading { reading += 1 }
@@ -216,7 +230,9 @@ struct OwedWakes: ~Copyable {
     // MARK: Those that are ready
 
     /// True when any lane has one.
-    var isListed: Bool { !lanesOfAPNs.isEmpty || !lanesOfWebhook.isEmpty }
+    var isListed: Bool {
+        !lanesOfAPNs.isEmpty || !lanesOfWebhook.isEmpty || !lanesOfFCM.isEmpty
+    }
 
     func isListed(_ kind: Device.Kind) -> Bool { !turns(kind).isEmpty }
 
@@ -224,6 +240,7 @@ struct OwedWakes: ~Copyable {
         switch kind {
         case .apns: lanesOfAPNs
         case .webhook: lanesOfWebhook
+        case .fcm: lanesOfFCM
         }
     }
 
@@ -233,6 +250,7 @@ struct OwedWakes: ~Copyable {
         switch kind {
         case .apns: body(&lanesOfAPNs, lanes)
         case .webhook: body(&lanesOfWebhook, lanes)
+        case .fcm: body(&lanesOfFCM, lanes)
         }
     }
 

@@ -4,6 +4,7 @@ import MQTTCodec
 import MQTTCore
 import Store
 import Structures
+import TimeZones
 
 /// Devices: registered by their clients with a PUBLISH to `$hermes/device`, or over HTTP.
 extension Shard {
@@ -41,9 +42,24 @@ extension Shard {
             kind: registration.kind.rawValue, environment: registration.environment.rawValue,
             registeredMs: context.wallClockMs, isSetAside: false)
         device.name = name
+        device.timeZone = knownZone(registration.timeZone, of: device)
         if let former, !mayChange(former, to: device.token, session) { return }
         guard !register(device) else { return }
         context.notices.appendBounded(.deviceRefused(clientID: client.array, .noRoom))
+    }
+
+    /// The time zone that a phone names, if this machine knows it; else that of the configuration
+    /// counts, and the log says so.
+    private mutating func knownZone(
+        _ name: UnsafeRawBufferPointer, of device: StoredDevice
+    ) -> [UInt8] {
+        guard !name.isEmpty else { return [] }
+        if ZoneTable.isName(name), context.limits.wakeZones[name] != nil { return [UInt8](name) }
+        context.notices.appendBounded(
+            .deviceRefused(
+                clientID: device.clientID,
+                .unknownZone([UInt8](name.prefix(ZoneTable.mostNameBytes)))))
+        return []
     }
 
     /// True when the client of a session may forget or replace its device. That of another user is
@@ -80,12 +96,17 @@ extension Shard {
         return list.sorted { $0.device.name.utf8.lexicographicallyPrecedes($1.device.name.utf8) }
     }
 
-    /// Registers a device and answers once that is stored: false when there is no room for it.
+    /// Registers a device and answers once that is stored.
     public mutating func setDevice(
-        of clientID: String, _ device: Device, reply: @escaping Reply<Bool>
+        of clientID: String, _ device: Device, reply: @escaping Reply<SetDevice.Answer>
     ) {
         guard !commits.holdsMessages else {
             reply(.failure(.storeRefuses))
+            return
+        }
+        guard device.timeZone.isEmpty || context.limits.wakeZones[device.timeZone.utf8] != nil
+        else {
+            reply(.success(.unknownTimeZone))
             return
         }
         var stored = StoredDevice(
@@ -95,11 +116,12 @@ extension Shard {
             environment: device.environment.rawValue, registeredMs: context.wallClockMs,
             isSetAside: false)
         stored.name = Array(device.name.utf8)
+        stored.timeZone = Array(device.timeZone.utf8)
         guard register(stored) else {
-            reply(.success(false))
+            reply(.success(.noRoom))
             return
         }
-        commit(true, reply)
+        commit(.stored, reply)
     }
 
     /// Forgets a device and answers once that is stored: false without one.
@@ -140,11 +162,12 @@ extension Shard {
             switch owed {
             case nil: record.isSetAside ? .setAside : .none
             case .watching: .watched
+            case .waiting where features.wakes[record.owed].isHeld: .held
             case .waiting, .reading: .waiting
             case .ready: .ready
             case .sent: .sent
             }
-        return DeviceDetail(
+        var detail = DeviceDetail(
             clientID: features.devices.clientID(of: place),
             device: features.devices.device(place),
             wake: state,
@@ -152,6 +175,8 @@ extension Shard {
             lastOutcome: record.lastOutcome.map(\.name),
             lastReason: features.devices.lastReason(of: place),
             lastAnsweredAtMs: record.answeredMs == 0 ? nil : record.answeredMs)
+        if record.owed != noIndex { detail.heldUntilMs = heldUntil(record.owed) }
+        return detail
     }
 
     // MARK: Changes
@@ -276,7 +301,7 @@ extension ShowDevice: ShardQuestion {
 }
 
 extension SetDevice: ShardQuestion {
-    func ask(_ shard: inout Shard, reply: @escaping Reply<Bool>) {
+    func ask(_ shard: inout Shard, reply: @escaping Reply<Answer>) {
         shard.setDevice(of: clientID, device, reply: reply)
     }
 }

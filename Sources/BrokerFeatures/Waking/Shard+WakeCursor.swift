@@ -27,11 +27,13 @@ extension Shard {
     ) {
         let former = toldAndWaiting(device, session)
         let queue = sessions[session].outbound
-        let woken = StoredDevice.Woken(
+        var woken = StoredDevice.Woken(
             session: sessions[session].number, position: position,
             atMs: told > 0 ? context.wallClockMs : features.devices[device].woken.atMs,
             told: min(former &+ told, queue.waiting + queue.inFlight),
             showsBadge: features.devices[device].woken.showsBadge)
+        woken.alerts = features.devices[device].woken.alerts
+        woken.alertsSinceMs = features.devices[device].woken.alertsSinceMs
         features.devices[device].woken = woken
         if sessions[session].isPersistent { record(woken, of: device) }
     }

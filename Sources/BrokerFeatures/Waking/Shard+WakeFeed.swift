@@ -102,6 +102,8 @@ extension Shard {
             features.wakes[place].told = features.wakes[place].count
             features.wakes[place].attempts = min(30, features.wakes[place].attempts + 1)
         }
+        features.wakes[place].isAlertOfSender =
+            features.wakes[place].purpose == .messages && features.wakes[place].kind == .alert
         features.wakes.handOut(place)
         features.wakes.wait(
             place, .sent, until: context.now.advanced(byMilliseconds: Self.answerMilliseconds),
@@ -129,7 +131,7 @@ extension Shard {
             endWake(of: device)
             return false
         }
-        return true
+        return !holdBack(place)
     }
 
     private func wake(_ place: UInt32, number: UInt64) -> Wake {
@@ -242,6 +244,7 @@ extension Shard {
             return continueClearing(wake, after: 0)
         }
         guard let session = session(for: device) else { return endWake(of: device) }
+        noteUntold(wake)
         // It comes after the others, so that one that takes the service down stops nobody.
         continueWake(wake, session, after: 0)
     }
@@ -261,10 +264,15 @@ extension Shard {
             return endTrial(wake)
         }
         guard let session = session(for: device) else { return endWake(of: device) }
+        if isTold, features.wakes[wake].isAlertOfSender { countAlert(of: device) }
+        // Behind the newest that asked none is to be told, and those that were dropped never are.
+        let hasMore = features.wakes[wake].target > features.wakes[wake].seen
         setWoken(
-            device, session, below: features.wakes[wake].seen,
+            device, session,
+            below: hasMore || !features.wakes[wake].hasDropped
+                ? features.wakes[wake].seen : sessions[session].outbound.end,
             told: isTold ? max(1, features.wakes[wake].told) : 0)
-        guard features.wakes[wake].target > features.wakes[wake].seen,
+        guard hasMore,
             sessions[session].outbound.holdsMessages(below: features.wakes[wake].target)
         else { return endWake(of: device) }
         features.wakes[wake].count -= min(features.wakes[wake].count, features.wakes[wake].told)
@@ -284,6 +292,7 @@ extension Shard {
             return continueClearing(wake, after: min(pause, Self.longestPauseMilliseconds))
         }
         guard let session = session(for: device) else { return endWake(of: device) }
+        noteUntold(wake)
         continueWake(wake, session, after: min(pause, Self.longestPauseMilliseconds))
     }
 

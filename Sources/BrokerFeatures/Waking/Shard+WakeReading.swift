@@ -40,6 +40,7 @@ extension Shard {
 
     private mutating func lookThrough(_ session: UInt32, _ wake: UInt32) {
         let (first, target) = (features.wakes[wake].next, features.wakes[wake].target)
+        let device = features.wakes[wake].device
         let now = context.wallClockMs
         let queue = sessions[session].outbound
         queue.forEachListed(from: first) { listed in
@@ -48,7 +49,9 @@ extension Shard {
                 !message.isExpired(atMs: now)
             {
                 let choice = features.wakeRules.choice(for: message.topic, message.wakeRequest)
-                if let kind = choice.kind {
+                if let kind = choice.kind, features.devices.takes(kind, device),
+                    !isDropped(choice, device)
+                {
                     ask(
                         wake, message.topic, message.payload, choice, kind,
                         key(ofCollapsible: listed.position, sessions[session].number),
@@ -110,7 +113,9 @@ extension Shard {
             let published = StoredQoS(byte: item.publishedQoS)
             let request = published?.wake ?? .byRules
             let choice = features.wakeRules.choice(for: item.topic, request)
-            guard let kind = choice.kind else { return }
+            guard let kind = choice.kind, features.devices.takes(kind, handle.index),
+                !isDropped(choice, handle.index)
+            else { return }
             if isNamed {
                 note(wake, item.expiresAtMs)
             } else {

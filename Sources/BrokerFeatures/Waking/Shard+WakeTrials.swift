@@ -24,6 +24,9 @@ extension Shard {
         features.trials[device] = reply
         let wake = owe(device)
         features.wakes[wake].purpose = .trial
+        if let kind = features.devices[device].service.trial, kind != .alert {
+            features.wakes[wake].kind = kind
+        }
         makeReady(wake)
     }
 
@@ -31,6 +34,9 @@ extension Shard {
     private func obstacle(toTryingWakeOf device: UInt32) -> String? {
         let owed = features.devices[device].owed
         if features.trials[device] != nil { return "another test of this device is on its way" }
+        if features.devices[device].service.trial == nil {
+            return "a Live Activity takes nothing but its own content, so there is no test of it"
+        }
         if owed != noIndex, features.wakes[owed].state == .sent {
             return "its own notification is with the sender, which has no answer yet"
         }

@@ -33,7 +33,13 @@ extension Shard {
         var next = firstDevice(for: session)
         while let device = next {
             next = nextDevice(after: device, for: session)
-            guard !features.devices[device].isSetAside else { continue }
+            guard !features.devices[device].isSetAside, features.devices.takes(kind, device) else {
+                continue
+            }
+            guard !isDropped(choice, device) else {
+                noteDropped(device, session, position)
+                continue
+            }
             askForWake(delivery, session, position, device, choice, kind)
         }
     }
@@ -54,6 +60,7 @@ extension Shard {
         if isNew {
             schedule(wake, of: session)
         } else {
+            releaseIfLoud(wake, session)
             features.wakeCounters.merged += 1
         }
     }
@@ -75,6 +82,11 @@ extension Shard {
             choice.includesFields && payload.count <= Self.mostPayloadBytes
             && features.devices.bytes + features.wakes.bytes + payload.count
                 <= context.limits.deviceBytes
+        note(wake, expiresAtMs)
+        // One that may be told now keeps its name, so that it is not held with this one.
+        guard features.wakes[wake].count == 1 || takesName(choice.rule, kind, of: wake) else {
+            return
+        }
         features.wakes.setMessage(
             wake, topic: UnsafeRawBufferPointer(rebasing: topic.prefix(Self.mostTopicBytes)),
             payload: keepsPayload ? payload : UnsafeRawBufferPointer(start: nil, count: 0),
@@ -83,7 +95,6 @@ extension Shard {
         features.wakes[wake].rule = choice.rule
         features.wakes[wake].collapse =
             key.map { UInt64(truncatingIfNeeded: $0) } ?? WakeNames.collapse(topic)
-        note(wake, expiresAtMs)
     }
 
     /// Counts a message that asks for a wake.
@@ -246,7 +257,7 @@ extension Shard {
             features.wakes.timerFired(wake)
             switch features.wakes[wake].state {
             case .watching: judgeWatched(wake)
-            case .waiting: makeReady(wake)
+            case .waiting: if !holdBack(wake) { makeReady(wake) }
             case .sent:
                 features.wakeCounters.unanswered += 1
                 withdraw(wake)
@@ -306,5 +317,6 @@ extension Shard {
     /// After a change of the configuration.
     public mutating func adoptWakeRules() {
         features.wakeRules = WakeRules(context.limits.wakeRules)
+        features.quietMemo.removeAll()
     }
 }

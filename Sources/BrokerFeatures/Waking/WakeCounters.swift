@@ -12,6 +12,10 @@ struct WakeCounters: Sendable {
     /// unnecessary.
     var asked: UInt64 = 0
     var merged: UInt64 = 0
+    /// Messages that a rule dropped in quiet hours.
+    var dropped: UInt64 = 0
+    /// Wakes that quiet hours or a cap held back.
+    var held: UInt64 = 0
     /// Wakes without an answer of their sender.
     var unanswered: UInt64 = 0
     /// Registrations that could not be read, and those for which there was no room.
@@ -30,12 +34,16 @@ struct WakeCounters: Sendable {
     }
 
     var messages: [BrokerFigures.Count] {
-        [BrokerFigures.Count("merged", merged), BrokerFigures.Count("new", asked - merged)]
+        [
+            BrokerFigures.Count("dropped", dropped), BrokerFigures.Count("merged", merged),
+            BrokerFigures.Count("new", asked - merged),
+        ]
     }
 
     var ends: [BrokerFigures.Count] {
         results.figures + [
             BrokerFigures.Count("cancelled", cancelled), BrokerFigures.Count("expired", expired),
+            BrokerFigures.Count("held", held),
             BrokerFigures.Count("unanswered", unanswered),
         ]
     }

@@ -1,6 +1,7 @@
 import Authorization
 import BrokerAPI
 import BrokerCore
+import TimeZones
 
 /// The rules of the configuration, ready to be asked for each message.
 struct WakeRules {
@@ -10,11 +11,24 @@ struct WakeRules {
     }
 
     private var entries: [Entry] = []
+    private var quieting: [Quieting] = []
+    /// True when a rule drops messages in quiet hours, and when one has hours of its own.
+    private(set) var dropsAny = false
+    private(set) var hasOwnHours = false
 
     init(_ rules: [WakeRule]) {
         entries = rules.prefix(WakeRule.most).map {
             Entry(filter: Array($0.filter.utf8), rule: $0)
         }
+        quieting = entries.map { Quieting($0.rule) }
+        dropsAny = quieting.contains { $0.drops }
+        hasOwnHours = quieting.contains { $0.own != nil }
+    }
+
+    /// When a rule's alerts are not told; `nil` stands for a message without a rule.
+    func quieting(_ index: UInt8?) -> Quieting {
+        guard let index, Int(index) < quieting.count else { return Quieting() }
+        return quieting[Int(index)]
     }
 
     var isEmpty: Bool { entries.isEmpty }
@@ -45,6 +59,26 @@ struct WakeRules {
                 includesFields: entry.rule.readsPayload)
         }
         return WakeChoice()
+    }
+}
+
+/// What quiet hours and caps are to the alerts of a rule.
+struct Quieting: BitwiseCopyable {
+    /// Hours of its own; `nil` for those of all rules.
+    var own: QuietHours?
+    var isOff = false
+    var drops = false
+    var isUncapped = false
+
+    init() {}
+
+    init(_ rule: WakeRule) {
+        isUncapped = rule.isUncapped
+        switch rule.quiet {
+        case .usual: break
+        case .off: isOff = true
+        case .hours(let hours, let drops): (own, self.drops) = (hours, drops)
+        }
     }
 }
 

@@ -199,7 +199,7 @@ extension Setting {
         ),
         .single(
             "limits.device_bytes", \.limits.deviceBytes, .size(0...(64 << 30)),
-            "Devices that phones have registered, with the wakes that they are owed: 332 bytes each and their texts. A further one is refused. 0 refuses all."
+            "Devices that phones have registered, with the wakes that they are owed: 356 bytes each and their texts. A further one is refused. 0 refuses all."
         ),
         .single(
             "limits.history_bytes", \.limits.historyBytes, .size(0...(64 << 30)),

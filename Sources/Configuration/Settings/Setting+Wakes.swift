@@ -4,7 +4,7 @@ extension Setting {
     static let wakeSettings: [Setting] = [
         .single(
             "wakes.rules", \.limits.wakeRules, .wakeRules,
-            "Messages that wake phones: `alert`, `background` or `none`, a topic filter, and for an alert `title=`, `subtitle=`, `body=` (keys of texts in the app; `{FIELD}` in one stands for a field of the payload), `args=` (fields of the payload for these texts, with + between them), `sound=`, `badge`, `thread`, `category=`, `level=`, `mutable`, `priority=`, `expires=` and `fields=`, as in wakes.md. The first rule whose filter fits decides."
+            "Messages that wake phones: `alert`, `background`, `liveactivity`, `voip`, `pushtotalk` or `none`, a topic filter, and for an alert `title=`, `subtitle=`, `body=` (keys of texts in the app; `{FIELD}` in one stands for a field of the payload), `args=` (fields of the payload for these texts, with + between them), `sound=`, `badge`, `thread`, `category=`, `level=`, `channel=`, `mutable`, `quiet=`, `uncapped`, `priority=`, `expires=` and `fields=`, as in wakes.md. The first rule whose filter fits decides."
         ),
         .single(
             "wakes.merge", \.limits.wakeMergeMilliseconds,
@@ -23,6 +23,17 @@ extension Setting {
         .single(
             "wakes.clear_badge", \.limits.wakeClearsBadge, .boolean,
             "Takes the number that a rule with `badge` has put on the app's icon away, by a notification of its own, once nothing waits for the client any more."
+        ),
+        .single(
+            "wakes.quiet_hours", \.limits.wakeQuietHours, ValueFormat.quietHours.orOff(),
+            "Alerts are held in these hours of each day, by the clock of the user's time zone, and told together at their end. A rule with `quiet=off` is not held."
+        ),
+        .single(
+            "wakes.time_zone", \.limits.wakeTimeZone, .timeZone,
+            "The time zone of phones that name none, of those in /usr/share/zoneinfo."),
+        .single(
+            "wakes.cap", \.limits.wakeCap, ValueFormat.wakeCap.orOff(),
+            "The most alerts of a device in a time, which begins with its first alert; what comes beyond is told together when the time is over. A rule with `uncapped` is told all the same."
         ),
         .single(
             "wakes.apns.key_file", \.wakes.apns.keyFile,
@@ -65,6 +76,24 @@ extension Setting {
         .single(
             "wakes.apns.connections", \.wakes.apns.connections, .number(1...32),
             "The most connections to each of the two services."),
+        .single(
+            "wakes.fcm.service_account", \.wakes.fcm.account,
+            ValueFormat.path("a service account's JSON file").optional(),
+            "The service account by which notifications go to Android apps through Firebase Cloud Messaging, as Google's console offers it; others may not read the file. Left out, nothing is sent to Google."
+        ),
+        .single(
+            "wakes.fcm.apps", \.wakes.fcm.apps, .googleApps,
+            "Apps of other Firebase projects: the app's package name and `service_account=`. The paths have neither blanks nor commas."
+        ),
+        .single(
+            "wakes.fcm.endpoint", \.wakes.fcm.endpoint, .hostAndPort,
+            "Google's service. Access tokens come from the `token_uri` of the service account."),
+        .single(
+            "wakes.fcm.ca_file", \.wakes.fcm.caFile, ValueFormat.path("a PEM file").orUnset(),
+            "As wakes.apns.ca_file, for Google's services."),
+        .single(
+            "wakes.fcm.connections", \.wakes.fcm.connections, .number(1...32),
+            "The most connections to Google's service with each service account."),
         .single(
             "wakes.webhook.url", \.wakes.webhook.url, ValueFormat.webURL.optional(),
             "Where wakes of devices of the kind `webhook` are posted. Left out, nowhere."),

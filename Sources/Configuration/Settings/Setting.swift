@@ -37,7 +37,7 @@ struct Setting: Sendable {
     private static let lists: Set<String> = [
         "listeners[].tls.certificate", "listeners[].tls.key", "listeners[].proxy_from",
         "listeners[].websocket.origins", "receipts.topics", "wakes.rules",
-        "wakes.apns.apps", "auth.sources",
+        "wakes.apns.apps", "wakes.fcm.apps", "auth.sources",
         "auth.jwt.audience",
     ]
 
@@ -54,7 +54,7 @@ struct Setting: Sendable {
     /// Keys of the `wakes` section that are limits of the data plane.
     private static let wakeKeysOfTheShard: Set<String> = [
         "wakes.rules", "wakes.merge", "wakes.reconnect_window", "wakes.unanswered",
-        "wakes.clear_badge",
+        "wakes.clear_badge", "wakes.quiet_hours", "wakes.cap",
     ]
 
     /// Keys of the `auth` section that say what a token must be.

@@ -1,4 +1,5 @@
 import BrokerAPI
+import TimeZones
 
 extension ValueFormat where Value == [WakeRule] {
     /// Rules of pushes, as a YAML list or separated by commas.
@@ -35,11 +36,16 @@ extension ValueFormat where Value == [WakeRule] {
             switch words[0] {
             case "alert": .alert
             case "background": .background
+            case "liveactivity": .liveActivity
+            case "voip": .voip
+            case "pushtotalk": .pushToTalk
             case "none": nil
             default:
                 throw RefusedValue(
                     complaint: "\(quoted(words[0])) is no kind of notification",
-                    cure: "Begin the rule with alert, background or none.")
+                    cure:
+                        "Begin the rule with alert, background, liveactivity, voip, pushtotalk or none."
+                )
             }
         let filters = try ValueFormat<[String]>.topicFilters.read(words[1])
         var rule = WakeRule(filter: filters[0], kind: kind)
@@ -53,18 +59,39 @@ extension ValueFormat where Value == [WakeRule] {
                         "the rule for \(quoted(words[1])) has \(quoted(String(parts[0]))) twice",
                     cure: "Give it once.")
             }
-            guard kind == .alert || forSilent.contains(parts[0]) else {
+            guard mayHave(parts[0], kind) else {
                 throw RefusedValue(
-                    complaint: "\(quoted(word)) in the rule for \(quoted(words[1])) is for alerts",
-                    cure: "Begin the rule with alert, or leave it out.")
+                    complaint:
+                        "\(quoted(word)) in the rule for \(quoted(words[1])) is not for \(words[0])",
+                    cure: cure(parts[0], kind))
             }
             try set(String(parts[0]), parts.count == 2 ? String(parts[1]) : nil, of: &rule)
+        }
+        guard kind != .liveActivity || !rule.fields.isEmpty else {
+            throw RefusedValue(
+                complaint: "the rule for \(quoted(words[1])) gives a Live Activity no content",
+                cure: "Name the fields of its content, such as fields=status+minutes.")
         }
         return rule
     }
 
-    /// What a silent notification may have too.
-    private static var forSilent: [Substring] { ["fields", "priority", "expires"] }
+    /// Parts that a notification may have which is no alert.
+    private static func mayHave(_ part: Substring, _ kind: WakeKind?) -> Bool {
+        switch kind {
+        case .alert: part != "event"
+        case .background, .badge, nil: ["fields", "priority", "expires"].contains(part)
+        case .liveActivity: ["fields", "priority", "expires", "event"].contains(part)
+        case .voip, .pushToTalk: ["fields", "expires"].contains(part)
+        }
+    }
+
+    private static func cure(_ part: Substring, _ kind: WakeKind?) -> String {
+        switch (part, kind) {
+        case ("event", _): "Begin the rule with liveactivity, or leave it out."
+        case ("priority", _): "Leave it out: Apple takes calls and talks with priority 10 only."
+        default: "Begin the rule with alert, or leave it out."
+        }
+    }
 
     private static func set(
         _ name: String, _ value: String?, of rule: inout WakeRule
@@ -78,7 +105,12 @@ extension ValueFormat where Value == [WakeRule] {
         case ("category", let category?): rule.category = try word(category, name)
         case ("thread", nil): rule.thread = .topic
         case ("thread", let thread?): rule.thread = .name(try word(thread, name))
+        case ("channel", let channel?): rule.channel = try word(channel, name)
         case ("mutable", nil): rule.isMutable = true
+        case ("quiet", let text?): rule.quiet = try quiet(text)
+        case ("event", "end"?): rule.endsActivity = true
+        case ("event", "update"?): rule.endsActivity = false
+        case ("uncapped", nil): rule.isUncapped = true
         case ("level", let word?): rule.level = try level(word)
         case ("priority", let word?): rule.priority = try priority(word, rule.kind)
         case ("expires", let time?):
@@ -90,7 +122,7 @@ extension ValueFormat where Value == [WakeRule] {
             throw RefusedValue(
                 complaint: "\(quoted(name + (value.map { "=" + $0 } ?? ""))) is no part of a rule",
                 cure:
-                    "Known are title=KEY, subtitle=KEY, body=KEY, args=FIELD+FIELD, sound=NAME, badge, thread, thread=NAME, category=NAME, level=LEVEL, mutable, priority=NUMBER, expires=TIME and fields=FIELD+FIELD."
+                    "Known are title=KEY, subtitle=KEY, body=KEY, args=FIELD+FIELD, sound=NAME, badge, thread, thread=NAME, category=NAME, level=LEVEL, channel=NAME, mutable, quiet=HOURS, uncapped, event=update or end, priority=NUMBER, expires=TIME and fields=FIELD+FIELD."
             )
         }
     }
@@ -106,6 +138,25 @@ extension ValueFormat where Value == [WakeRule] {
                 cure: "A notification is small: name those that its text needs.")
         }
         return list
+    }
+
+    /// `off`, or hours, `drop`, or both with a + between them.
+    private static func quiet(_ text: String) throws(RefusedValue) -> WakeRule.Quiet {
+        if text == "off" { return .off }
+        var (hours, drops): (QuietHours?, Bool) = (nil, false)
+        for part in text.split(separator: "+", omittingEmptySubsequences: false) {
+            if part == "drop", !drops {
+                drops = true
+            } else if hours == nil, let read = QuietHours(part) {
+                hours = read
+            } else {
+                throw RefusedValue(
+                    complaint: "quiet=\(quoted(text)) are no quiet hours",
+                    cure:
+                        "Write quiet=22:00-07:00, quiet=drop, quiet=22:00-07:00+drop or quiet=off.")
+            }
+        }
+        return .hours(hours, drops: drops)
     }
 
     private static func level(_ word: String) throws(RefusedValue) -> WakeRule.Level {
@@ -125,7 +176,12 @@ extension ValueFormat where Value == [WakeRule] {
                 complaint: "priority=\(quoted(word)) is none of Apple's",
                 cure: "Write 10 (at once), 5 (when it suits the phone) or 1 (saves its battery).")
         }
-        guard number != 10 || kind == .alert else {
+        guard number != 1 || kind != .liveActivity else {
+            throw RefusedValue(
+                complaint: "priority=1 is none of a Live Activity",
+                cure: "Write priority=10 (at once) or priority=5 (costs nothing of its budget).")
+        }
+        guard number != 10 || kind == .alert || kind == .liveActivity else {
             throw RefusedValue(
                 complaint: "Apple refuses priority 10 for a silent notification",
                 cure: "Write priority=5 or priority=1, or begin the rule with alert.")
@@ -180,7 +236,17 @@ extension ValueFormat where Value == [WakeRule] {
         }
         if let category = rule.category { words.append("category=\(category)") }
         if let level = rule.level { words.append("level=\(level.rawValue)") }
+        if let channel = rule.channel { words.append("channel=\(channel)") }
         if rule.isMutable { words.append("mutable") }
+        switch rule.quiet {
+        case .usual: break
+        case .off: words.append("quiet=off")
+        case .hours(let hours, let drops):
+            let parts = [hours?.text, drops ? "drop" : nil].compactMap { $0 }
+            words.append("quiet=" + parts.joined(separator: "+"))
+        }
+        if rule.isUncapped { words.append("uncapped") }
+        if rule.endsActivity { words.append("event=end") }
         if let priority = rule.priority { words.append("priority=\(priority)") }
         if let seconds = rule.expiresInSeconds {
             let time = ValueFormat<Duration>.duration(.zero...(.seconds(30 * 86_400)))

@@ -1,4 +1,4 @@
-import APNs
+import PushServices
 import AdminTLS
 import ArgumentParser
 import Authorization
@@ -74,8 +74,11 @@ struct ConfigCheckCommand: OperatorCommand {
                 try LoginServiceFiles.load(settings)
             }
         }
-        if let settings = APNsSettings(configuration) {
-            _ = refusals.collect { () throws(APNsUnusable) in try APNsCredentials.load(settings) }
+        _ = refusals.collect { () throws(SystemZones.Unknown) in
+            try SystemZones.check(configuration)
+        }
+        for service in PushService.all(configuration) {
+            _ = refusals.collect { () throws(UnusablePushFile) in try service.load() }
         }
         let webhooks = [
             WebhookSettings(configuration.webhook),

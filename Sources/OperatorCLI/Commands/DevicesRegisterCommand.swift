@@ -20,11 +20,18 @@ struct DevicesRegisterCommand: OperatorCommand {
     @Flag(help: "The token is of Apple's sandbox: Xcode installed the app.")
     var sandbox = false
 
+    @Flag(help: "The token is of Firebase Cloud Messaging: an Android app.")
+    var fcm = false
+
     @Flag(help: "The device is woken by wakes.webhook.")
     var webhook = false
 
     @Option(help: ArgumentHelp("Wake it for sessions of this user only.", valueName: "user"))
     var user: String?
+
+    @Option(
+        help: ArgumentHelp("The user's time zone, such as Europe/Berlin.", valueName: "zone"))
+    var timeZone: String?
 
     @OptionGroup var connection: ConnectionOptions
     @OptionGroup var output: OutputOptions
@@ -34,15 +41,19 @@ struct DevicesRegisterCommand: OperatorCommand {
         if !webhook, bundle == nil {
             throw ValidationError("Give --bundle, the app's identifier, or --webhook.")
         }
-        if webhook, sandbox { throw ValidationError("--sandbox is Apple's, --webhook is not.") }
+        if webhook, fcm { throw ValidationError("Give --webhook or --fcm, not both.") }
+        if webhook || fcm, sandbox {
+            throw ValidationError("--sandbox is Apple's, --\(webhook ? "webhook" : "fcm") is not.")
+        }
     }
+
+    private var kind: Device.Kind { webhook ? .webhook : fcm ? .fcm : .apns }
 
     func run(in context: CommandContext) async throws(CommandFailure) {
         let order = DeviceOrder(
-            name: device.name, kind: webhook ? Device.Kind.webhook.name : Device.Kind.apns.name,
-            token: token,
+            name: device.name, kind: kind.name, token: token,
             bundle: bundle, environment: sandbox ? Device.Environment.sandbox.name : nil,
-            userName: user)
+            userName: user, timeZone: timeZone)
         try await connection.withClient(in: context) { client throws(CommandFailure) in
             let answer = try await client.register(order, of: target.clientID)
             try context.console.print(

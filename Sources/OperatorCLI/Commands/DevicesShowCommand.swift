@@ -30,9 +30,11 @@ struct DevicesShowCommand: OperatorCommand {
         if !device.bundle.isEmpty { list.add("app", device.bundle) }
         if device.kind.hasBytes(of: "apns") { list.add("environment", device.environment) }
         list.add("user", device.userName ?? "any")
+        if let zone = device.timeZone { list.add("time zone", zone) }
         list.add("registered", Wording.moment(device.registeredAtMs, now: now))
         list.startGroup()
-        list.add("wake", Wording.wake(device.wake))
+        let held = device.heldUntilMs.map { ", \(Wording.relative($0, now: now))" } ?? ""
+        list.add("wake", Wording.wake(device.wake) + held)
         list.add("messages that ask", "\(device.waiting)")
         if let outcome = device.lastOutcome {
             let reason = device.lastReason.map { " (\($0))" } ?? ""

@@ -27,28 +27,33 @@ struct DevicesStatusCommand: OperatorCommand {
         list.add("owed or watched", "\(status.owed)")
         list.add("messages that asked", Wording.counts(status.messages))
         list.add("wakes", Wording.counts(status.wakes))
+        add("Apple", "wakes.apns", status.apns, to: &list)
+        add("Google", "wakes.fcm", status.fcm, to: &list)
+        return text(list, status.webhook, now)
+    }
+
+    private static func add(
+        _ name: String, _ section: String, _ figures: PushFigures?, to list: inout FieldList
+    ) {
         list.startGroup()
-        guard let apns = status.apns else {
-            list.add("Apple", "off (wakes.apns)")
-            return text(list, status.webhook, now)
-        }
-        if let pause = apns.pause {
-            list.add("Apple", "nothing is sent: \(pause.reason)")
+        guard let figures else { return list.add(name, "off (\(section))") }
+        if let pause = figures.pause {
+            list.add(name, "nothing is sent: \(pause.reason)")
             list.add("what to do", pause.hint)
         } else {
-            list.add("Apple", apns.paused == 0 ? "sending" : "sending, but not everywhere")
+            list.add(name, figures.paused == 0 ? "sending" : "sending, but not everywhere")
         }
-        for trouble in apns.troubles
-        where apns.pause.map({ !$0.reason.hasBytes(of: trouble.reason) }) ?? true {
+        for trouble in figures.troubles
+        where figures.pause.map({ !$0.reason.hasBytes(of: trouble.reason) }) ?? true {
             list.add(trouble.isPaused ? "not sent" : "alarm", trouble.reason)
             list.add("what to do", trouble.hint)
         }
         list.add(
             "connections",
-            "\(apns.connections) open, \(apns.connectionsFailed) failed, \(apns.goAways) goodbyes")
-        list.add("Apple's answers", Wording.counts(apns.answers))
-        list.add("sent again", "\(apns.repeated)")
-        return text(list, status.webhook, now)
+            "\(figures.connections) open, \(figures.connectionsFailed) failed, "
+                + "\(figures.goAways) goodbyes")
+        list.add("\(name)'s answers", Wording.counts(figures.answers))
+        list.add("sent again", "\(figures.repeated)")
     }
 
     private static func text(_ list: FieldList, _ webhook: WebhookFigures?, _ now: Int64) -> String

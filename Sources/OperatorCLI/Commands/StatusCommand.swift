@@ -54,11 +54,12 @@ struct StatusCommand: OperatorCommand {
         list.add("dropped", Wording.counts(status.dropped))
         list.add("limits reached", Wording.counts(status.limitsReached))
         if let webhook = status.webhook { list.add("webhook", text(webhook, now: now)) }
-        if let apns = status.apns {
+        for (name, sender) in [("APNs", status.apns), ("FCM", status.fcm)] {
+            guard let sender else { continue }
             list.add(
-                "APNs",
-                apns.pause.map { "nothing is sent: \($0.reason). \($0.hint)" }
-                    ?? "\(apns.answers["Success"] ?? 0) notifications taken")
+                name,
+                sender.pause.map { "nothing is sent: \($0.reason). \($0.hint)" }
+                    ?? "\(sender.answers["Success"] ?? 0) notifications taken")
         }
         if let service = status.loginService {
             list.add(

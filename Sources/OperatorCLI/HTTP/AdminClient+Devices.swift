@@ -73,9 +73,11 @@ struct DeviceOrder: Encodable, Sendable {
     var bundle: String?
     var environment: String?
     var userName: String?
+    var timeZone: String?
 
     enum CodingKeys: String, CodingKey {
         case name, kind, token, bundle, environment
         case userName = "user_name"
+        case timeZone = "time_zone"
     }
 }

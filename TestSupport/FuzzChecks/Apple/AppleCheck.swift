@@ -1,4 +1,4 @@
-import APNs
+import PushServices
 import HermesTesting
 
 /// The sender's HTTP/2 side keeps its promises whatever a server sends, and does the same in
@@ -154,13 +154,16 @@ struct AppleRun {
             "\(events)" == "\(others)", "\(events) at once, and \(others) in pieces")
         for event in events {
             switch event {
-            case .answered(let tag, let status, let body):
+            case .answered(let tag, let status, let body, let retryAfter):
                 try end(tag)
                 try CheckFailure.unless(
                     (200...999).contains(status), "an answer has the status \(status)")
                 try CheckFailure.unless(
                     body.count <= HTTP2Client.mostBodyBytes, "\(body.count) bytes are kept")
+                try CheckFailure.unless(
+                    retryAfter ?? 0 <= 86_400_000, "a pause of \(retryAfter ?? 0) ms is believed")
                 try plain(AppleAnswer(status: status, body: body).word)
+                try plain(GoogleAnswer(status: status, body: body).word)
             case .ended(let tag, _): try end(tag)
             case .goAway(let reason): try plain(reason)
             }

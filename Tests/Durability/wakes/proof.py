@@ -1,7 +1,8 @@
-"""Phones that are away, an office that publishes, a stand-in for Apple, and a broker that is killed.
+"""Phones that are away, an office that publishes, stand-ins for Apple and Google, and a broker that is
+killed.
 
 A message counts from the moment its publisher was answered. The proof holds when each phone had a
-notification that Apple took at or after that moment, for every message, and when no two notifications of a
+notification that was taken at or after that moment, for every message, and when no two notifications of a
 phone were nearer to each other than the merging interval, also across kills.
 """
 
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from harness.apple import Apple
 from harness.broker import ADMIN_TOKEN, FromFile
+from harness.google import Google
 from harness.waiting import eventually
 from proof.ledger import require
 
@@ -28,6 +30,8 @@ MERGE = 1.0
 PATIENCE = 60.0
 TOLERANCE = 0.05
 """Seconds by which clocks of two processes and a busy machine may let them seem nearer."""
+ANDROID_EVERY = 5
+"""One phone of so many is Google's."""
 CHECKED_EVERY = 10
 """Kills between two checks of all phones."""
 
@@ -42,7 +46,7 @@ class Verdict:
     unanswered: int = 0
     accepted: int = 0
     repeats: int = 0
-    """Notifications under a name that Apple had taken before."""
+    """Apple's under a name that it had taken before."""
     nearest: float = float("inf")
     """The least time between two notifications of a phone, in seconds."""
 
@@ -70,8 +74,13 @@ class _Run:
         self._random = random.Random(seed)
         self._say = say
         self._tokens = [f"{number:08x}" for number in range(phones)]
+        self._android = [
+            token for number, token in enumerate(self._tokens)
+            if number % ANDROID_EVERY == ANDROID_EVERY - 1
+        ]
         self._apple = Apple(folder / "apple")
-        text = self._apple.configuration("alert orders/#")
+        self._google = Google(folder / "google")
+        text = self._apple.configuration("alert orders/#") + self._google.section()
         self._broker = FromFile(
             text.replace("wakes:\n", "wakes:\n  merge: 1s\n  reconnect_window: 0s\n", 1))
         self._verdict = Verdict(phones, kills)
@@ -82,11 +91,20 @@ class _Run:
             self._broker.stop()
         self._broker.remove_files()
         self._apple.close()
+        self._google.close()
+
+    def _times(self, token: str) -> list[float]:
+        """When the notifications of a phone came that were taken."""
+        taken = self._google if token in self._android else self._apple
+        return sorted(one.at for one in taken.accepted(token))
 
     def prove(self) -> Verdict:
         self._broker.start()
         for number, token in enumerate(self._tokens):
-            _register(self._broker.port, f"phone-{number}", bytes.fromhex(token))
+            isAndroid = token in self._android  # noqa: N806
+            _register(
+                self._broker.port, f"phone-{number}",
+                token.encode() if isAndroid else bytes.fromhex(token), isAndroid)
         for kill in range(1, self._verdict.kills + 1):
             self._publish_until_killed()
             self._broker.start()
@@ -101,7 +119,7 @@ class _Run:
         posts = self._random.randint(1, 4)
         more = self._random.randint(0, 2 * len(self._tokens))
         before = len(self._apple.notifications)
-        self._apple.behaviour.hold = self._random.random() < 0.3
+        self._hold(self._random.random() < 0.3)
         office = threading.Thread(target=self._post, args=(posts,))
         office.start()
         if self._random.random() < 0.5:
@@ -111,8 +129,12 @@ class _Run:
         amid = len(self._apple.notifications) - before
         self._verdict.kills_amid += 0 < amid < len(self._tokens) or self._apple.behaviour.hold
         self._broker.kill()
-        self._apple.behaviour.hold = False
+        self._hold(False)
         office.join()
+
+    def _hold(self, isHeld: bool) -> None:  # noqa: N803
+        self._apple.behaviour.hold = isHeld
+        self._google.behaviour.hold = isHeld
 
     def _post(self, count: int) -> None:
         for _ in range(count):
@@ -135,23 +157,24 @@ class _Run:
         since = self._last_acknowledged
         for token in self._tokens:
             eventually(
-                lambda token=token: any(n.at >= since for n in self._apple.accepted(token)[-8:]),
+                lambda token=token: any(at >= since for at in self._times(token)[-8:]),
                 f"a wake of {token}", within=PATIENCE)
 
     def _count(self) -> None:
         nearer: list[str] = []
         for token in self._tokens:
-            accepted = self._apple.accepted(token)
-            times = sorted(one.at for one in accepted)
+            times = self._times(token)
             gaps = [later - earlier for earlier, later in zip(times, times[1:])]
             self._verdict.nearest = min([self._verdict.nearest, *gaps])
             nearer += [f"{token}: {gap:.3f} s" for gap in gaps if gap < MERGE - TOLERANCE]
-            self._verdict.accepted += len(accepted)
-            self._verdict.repeats += len(accepted) - len({one.apns_id for one in accepted})
+            self._verdict.accepted += len(times)
+            # Google's have no name of their own.
+            apple = self._apple.accepted(token)
+            self._verdict.repeats += len(apple) - len({one.apns_id for one in apple})
         require(not nearer, f"{len(nearer)} notifications came too soon, such as {nearer[:5]}")
 
 
-def _register(port: int, name: str, token: bytes) -> None:
+def _register(port: int, name: str, token: bytes, isAndroid: bool) -> None:  # noqa: N803
     """A phone with a persistent session, a device and a subscription, that goes away."""
 
     def text(value: bytes) -> bytes:
@@ -161,6 +184,8 @@ def _register(port: int, name: str, token: bytes) -> None:
         return bytes([first, len(body)]) + body
 
     device = b"\x0a" + bytes([len(token)]) + token + b"\x12\x0fcom.example.app"
+    if isAndroid:
+        device += b"\x20\x03"
     with socket.create_connection(("127.0.0.1", port), timeout=10) as phone:
         phone.sendall(
             packet(0x10, text(b"MQTT") + bytes([4, 0, 0, 60]) + text(name.encode()))

@@ -578,6 +578,18 @@ def team_of(token: str) -> str:
     return str(json.loads(_decode(token.split(".")[1]))["iss"])
 
 
+SUFFIXES = {
+    "alert": "", "background": "", "voip": ".voip", "pushtotalk": ".voip-ptt",
+    "liveactivity": ".push-type.liveactivity",
+}
+"""Kinds of notifications, with the end of their topics."""
+
+PRIORITIES = {
+    "alert": ("10", "5", "1"), "background": ("5", "1"), "voip": ("10",), "pushtotalk": ("10",),
+    "liveactivity": ("10", "5"),
+}
+
+
 def check(headers: dict[str, str], payload: bytes) -> tuple[int, str] | None:
     """The answer to a request that breaks Apple's rules; `None` to another."""
     if headers.get(":method") != "POST":
@@ -587,11 +599,16 @@ def check(headers: dict[str, str], payload: bytes) -> tuple[int, str] | None:
     if not headers.get("apns-topic"):
         return 400, "MissingTopic"
     kind = headers.get("apns-push-type")
-    if kind not in ("alert", "background"):
+    if kind not in SUFFIXES:
         return 400, "InvalidPushType"
+    suffix = next((end for end in SUFFIXES.values() if end and headers["apns-topic"].endswith(end)), "")
+    if suffix != SUFFIXES[kind]:
+        return 400, "DeviceTokenNotForTopic"
     priority = headers.get("apns-priority", "10")
-    if priority not in ("10", "5", "1") or (kind == "background" and priority == "10"):
+    if priority not in PRIORITIES[kind]:
         return 400, "BadPriority"
+    if suffix and "apns-collapse-id" in headers:
+        return 400, "BadCollapseId"
     if not re.fullmatch(r"\d{1,12}", headers.get("apns-expiration", "0")):
         return 400, "BadExpirationDate"
     if len(headers.get("apns-collapse-id", "").encode()) > 64:
@@ -601,7 +618,7 @@ def check(headers: dict[str, str], payload: bytes) -> tuple[int, str] | None:
             return 400, "BadMessageId"
     except (KeyError, ValueError):
         return 400, "BadMessageId"
-    if len(payload) > 4_096:
+    if len(payload) > (5_120 if kind == "voip" else 4_096):
         return 413, "PayloadTooLarge"
     return _check_payload(payload, kind)
 
@@ -618,6 +635,11 @@ def _check_payload(payload: bytes, kind: str) -> tuple[int, str] | None:
         return 400, "PayloadEmpty"
     if kind == "background" and aps != {"content-available": 1}:
         return 400, "InvalidPushType"
+    if kind == "liveactivity" and not (
+        isinstance(aps.get("timestamp"), int) and aps.get("event") in ("update", "end")
+        and isinstance(aps.get("content-state"), dict)
+    ):
+        return 400, "PayloadEmpty"
     return None
 
 
