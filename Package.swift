@@ -286,7 +286,10 @@ let package = Package(
         tests("TLSTests", ["COpenSSL", "HermesTesting", "TLS"]),
         tests(
             "StoreTests",
-            ["CCheckedPages", "CChecksum", "HermesTesting", "Store", "Structures", "Threads"]),
+            [
+                "CCheckedPages", "CChecksum", "CSQLite", "HermesTesting", "Store", "Structures",
+                "Threads",
+            ]),
         tests(
             "ConformanceTests",
             [

@@ -14,10 +14,15 @@ struct checked_file {
     sqlite3_file base;
     // True when each page of the file has its checksums.
     int is_sealed;
+    // True when a file without checksums is about to be rewritten as a whole.
+    int is_rewritten;
     // Bytes of the file as this connection, the only one that writes, has left it.
     sqlite3_int64 size;
     // A page on its way; SQLite's buffers are not changed.
     uint8_t *page;
+    // The numbers of the last pages that were found damaged, and corrected; 0 without one.
+    uint64_t last_damaged;
+    uint64_t last_corrected;
     // SQLite's file follows this struct.
 };
 
@@ -29,29 +34,27 @@ static sqlite3_vfs *system_of(sqlite3_vfs *layer) { return layer->pAppData; }
 
 // MARK: Findings
 
-static atomic_uint_least64_t corrected, damaged, last_corrected, last_damaged;
+static atomic_uint_least64_t corrected, damaged;
 
 struct hermes_page_findings hermes_page_findings(void) {
-    struct hermes_page_findings findings = {
-        atomic_load(&corrected), atomic_load(&damaged), atomic_load(&last_corrected),
-        atomic_load(&last_damaged)};
+    struct hermes_page_findings findings = {atomic_load(&corrected), atomic_load(&damaged)};
     return findings;
 }
 
 // Checks a page that was read, and corrects it if it can.
-static int check(uint8_t *page, sqlite3_int64 offset) {
+static int check(struct checked_file *self, uint8_t *page, sqlite3_int64 offset) {
     uint64_t number = (uint64_t)(offset / hermes_page_bytes) + 1;
     switch (hermes_page_verify(page)) {
     case hermes_page_intact:
         return SQLITE_OK;
     case hermes_page_corrected:
-        atomic_store(&last_corrected, number);
+        self->last_corrected = number;
         atomic_fetch_add(&corrected, 1);
         return SQLITE_OK;
     case hermes_page_damaged:
         break;
     }
-    atomic_store(&last_damaged, number);
+    self->last_damaged = number;
     atomic_fetch_add(&damaged, 1);
     return SQLITE_IOERR_DATA;
 }
@@ -84,7 +87,7 @@ static int read_part(struct checked_file *self, void *to, int count, sqlite3_int
     if (start == 0) {
         hermes_page_verify(self->page);
     } else {
-        code = check(self->page, start);
+        code = check(self, self->page, start);
     }
     memcpy(to, self->page + (offset - start), (size_t)count);
     return code;
@@ -98,7 +101,7 @@ static int checked_read(sqlite3_file *file, void *to, int count, sqlite3_int64 o
     }
     int code = below(file)->pMethods->xRead(below(file), to, count, offset);
     if (code != SQLITE_OK || !self->is_sealed || count != hermes_page_bytes) { return code; }
-    return check(to, offset);
+    return check(self, to, offset);
 }
 
 // Writes pages of zeros between the end of the file and `end`. SQLite does not write a page that is
@@ -124,7 +127,9 @@ static int checked_write(
     sqlite3_file *system = below(file);
     const uint8_t *bytes = from;
     if (offset == 0 && count == hermes_page_bytes) {
-        self->is_sealed = (bytes[16] << 8 | bytes[17]) == hermes_page_bytes
+        // A first page alone, as a change of the journal's mode writes it, seals no other page.
+        self->is_sealed = (self->is_sealed || self->is_rewritten)
+            && (bytes[16] << 8 | bytes[17]) == hermes_page_bytes
             && bytes[20] == hermes_page_reserved;
     }
     if (!self->is_sealed || count != hermes_page_bytes) {
@@ -153,6 +158,15 @@ static int checked_control(sqlite3_file *file, int operation, void *argument) {
     switch (operation) {
     case hermes_control_is_sealed:
         *(int *)argument = self->is_sealed;
+        return SQLITE_OK;
+    case hermes_control_rewrites:
+        self->is_rewritten = 1;
+        return SQLITE_OK;
+    case hermes_control_last_damaged:
+        *(uint64_t *)argument = self->last_damaged;
+        return SQLITE_OK;
+    case hermes_control_last_corrected:
+        *(uint64_t *)argument = self->last_corrected;
         return SQLITE_OK;
     default:
         return below(file)->pMethods->xFileControl(below(file), operation, argument);

@@ -588,6 +588,9 @@ function factsOf(client) {
     ["Received from it", whole.format(client.publishes_received)],
     ["Unsent bytes", bytes(client.unsent_bytes)],
     ["Session's size", bytes(client.session_bytes)],
+    ["Subscriptions", whole.format(client.subscriptions)
+      + (client.subscriptions > client.subscription_list.length
+        ? ` (${whole.format(client.subscription_list.length)} shown)` : "")],
   ];
   if (client.will_topic) facts.push(["Will", named(client.will_topic)]);
   for (const [name, count] of Object.entries(client.dropped)) {

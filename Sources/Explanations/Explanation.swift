@@ -87,12 +87,13 @@ package struct Explanation {
 
     private func subscriptions(_ detail: ClientDetail) -> [String] {
         let filters = detail.subscriptionList
+        let count = max(detail.summary.subscriptions, filters.count)
         guard !filters.isEmpty else {
             return ["It has no subscription, so no message is for it."]
         }
         guard let topic else {
             let shown = filters.prefix(5).map { "\($0.filter) (QoS \($0.qos))" }
-            let rest = filters.count - shown.count
+            let rest = count - shown.count
             return [
                 "It subscribes to " + shown.joined(separator: ", ")
                     + (rest > 0 ? " and \(rest) more." : ".")
@@ -100,7 +101,7 @@ package struct Explanation {
         }
         let matching = filters.filter { FilterMatch.matches(filter: $0.filter, topic: topic) }
         guard let best = matching.max(by: { $0.qos < $1.qos }) else {
-            return ["None of its subscriptions (\(filters.count)) matches \(topic)."]
+            return ["None of its subscriptions (\(count)) matches \(topic)."]
                 + nearMisses(filters, topic) + others(topic) + denial
         }
         var lines = ["Its subscription \(best.filter) (QoS \(best.qos)) matches \(topic)."]

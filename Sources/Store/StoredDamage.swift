@@ -105,6 +105,7 @@ public struct StoredDamage: Sendable, Hashable {
         do throws(SystemError) {
             let file = try OpenFile(
                 unfinished, flags: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, call: "write")
+            try file.adoptFolderOwner()
             try file.writeAll(content)
             try file.synchronize()
         } catch {

@@ -64,6 +64,42 @@ struct ExplainRouteTests {
         }
     }
 
+    @Test("subscriptions beyond those of the client's detail are looked through for the topic")
+    func manySubscriptions() async throws {
+        let filters = ["orders/7/#", "b/#", "c/+", "far/+", "z"]
+        let broker = StubBroker { state in
+            var detail = StubBroker.detail("p")
+            detail.summary.subscriptions = filters.count
+            state.details["p"] = detail
+            state.subscriptions = filters.map {
+                ListedSubscription(
+                    clientID: "p", userName: nil, connected: true, filter: $0, qos: 1)
+            }
+            state.queues["p"] = QueuePage(
+                clientID: "p",
+                messages: [
+                    QueuedMessage(
+                        position: 7, state: .waiting, topic: "far/2", qos: 1, retain: false,
+                        payloadBytes: 1, messageID: "queued")
+                ])
+        }
+        try await TestServer.run(broker) { server in
+            func ask(_ query: String) throws -> [String] {
+                try server.request("GET", "/v1/clients/p/explain\(query)")
+                    .json(ClientExplanation.self).sentences
+            }
+            let plain = try ask("")
+            #expect(plain.contains("It subscribes to orders/7/# (QoS 1) and 4 more."))
+            #expect(
+                try ask("?topic=far/1").contains("Its subscription far/+ (QoS 1) matches far/1."))
+            #expect(
+                try ask("?message=queued").contains(
+                    "Its subscription far/+ (QoS 1) matches far/2."))
+            #expect(
+                try ask("?topic=none").contains("None of its subscriptions (5) matches none."))
+        }
+    }
+
     @Test("a client that nothing is known of")
     func unknown() async throws {
         try await TestServer.run { server in

@@ -49,18 +49,43 @@ struct DropReportTests {
         #expect(link.shard.nextDeadline != nil)
         link.advance(milliseconds: 1)
         #expect(Self.drops(link).dropFirst(2) == ["a queue_full a/2 2"])
-        // A client that had a line in this second waits for its next one; the other does not.
+        // Both wait for their next lines, and the pause of the one that had two has grown.
         for topic in ["a/4", "b/2"] {
             try link.send(publisher, .publish(topic, "x", qos: .atLeastOnce))
         }
+        link.advance(milliseconds: 1_000)
         #expect(Self.drops(link).dropFirst(3) == ["b queue_full b/2 1"])
-        link.advance(milliseconds: 1_000)
+        link.advance(milliseconds: 999)
+        #expect(Self.drops(link).count == 4)
+        link.advance(milliseconds: 1)
         #expect(Self.drops(link).dropFirst(4) == ["a queue_full a/4 1"])
-        // Nothing is lost any more.
-        link.advance(milliseconds: 1_000)
-        link.advance(milliseconds: 1_000)
+        // Nothing is lost any more for two pauses.
+        link.advance(milliseconds: 4_000)
+        link.advance(milliseconds: 4_000)
         try link.send(publisher, .publish("a/5", "x", qos: .atLeastOnce))
         #expect(Self.drops(link).dropFirst(5) == ["a queue_full a/5 1"])
+    }
+
+    @Test("a client that loses messages all the time has a line a minute, with all that it lost")
+    func lasting() throws {
+        let (link, publisher) = try Self.link(["a"])
+        var lost = 0
+        func lose(seconds: Int) throws {
+            for _ in 0..<seconds {
+                try link.send(publisher, .publish("a/x", "x", qos: .atLeastOnce))
+                lost += 1
+                link.advance(milliseconds: 1_000)
+            }
+        }
+        try lose(seconds: 127)
+        #expect(Self.drops(link).count == 7)
+        try lose(seconds: 640)
+        let lines = Self.drops(link)
+        #expect(lines.count == 17)
+        #expect(lines.last == "a queue_full a/x 64")
+        link.advance(milliseconds: 64_000)
+        let told = Self.drops(link).compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }
+        #expect(told.reduce(0, +) == lost)
     }
 
     @Test("another session at the same place is another client")
@@ -80,7 +105,7 @@ struct DropReportTests {
             ])
     }
 
-    @Test("clients beyond the first 256 of a second are counted together")
+    @Test("clients beyond the first 256 are counted together, in lines that come ever later")
     func bounded() throws {
         let clients = (0..<300).map { "c\($0)" }
         let (link, publisher) = try Self.link(clients)
@@ -93,5 +118,15 @@ struct DropReportTests {
         link.advance(milliseconds: 1_000)
         #expect(Self.drops(link).count == 256 + 256 + 1)
         #expect(Self.drops(link).last == "others 88")
+        try link.send(publisher, .publish("c299/2", "x", qos: .atLeastOnce))
+        link.advance(milliseconds: 1_999)
+        #expect(Self.drops(link).count == 256 + 256 + 1)
+        link.advance(milliseconds: 1)
+        #expect(Self.drops(link).last == "others 1")
+        // All have been silent for two pauses, so the next one is told at once.
+        link.advance(milliseconds: 4_000)
+        link.advance(milliseconds: 4_000)
+        try link.send(publisher, .publish("c299/3", "x", qos: .atLeastOnce))
+        #expect(Self.drops(link).last == "c299 queue_full c299/3 1")
     }
 }

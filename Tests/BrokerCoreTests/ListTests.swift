@@ -47,6 +47,41 @@ struct ListTests {
         #expect(subscriptions(link, clientID: "b", limit: limit) == [])
     }
 
+    /// A page passes over the filters that pages before it have listed, and went no further than so many.
+    @Test("a client with very many filters is listed to the end, and shown with the first")
+    func mostFilters() throws {
+        let link = ShardLink()
+        let handle = try link.connect("a")
+        let count = 70_000
+        for first in stride(from: 0, to: count, by: 5_000) {
+            let filters = (first..<first + 5_000).map {
+                PacketContent.Request("\($0)", .atMostOnce)
+            }
+            link.receive(handle, try PacketContent.subscribe(7, filters).encoded())
+            for _ in 0..<100 where try link.take(handle).isEmpty { link.turnOnce() }
+        }
+        try link.send(try link.connect("b"), .subscribe("last", .atMostOnce))
+        let listed = subscriptions(link, limit: 1_000)
+        #expect(listed.count == count + 1 && Set(listed).count == listed.count)
+        let detail = link.shard.client("a") { _ in "" }
+        #expect(detail?.summary.subscriptions == count)
+        #expect(detail?.subscriptionList.count == ClientDetail.mostListed)
+    }
+
+    @Test("long filters end a page and a client's detail before they are many")
+    func longFilters() throws {
+        let link = ShardLink()
+        let handle = try link.connect("a")
+        let long = String(repeating: "x", count: 60_000)
+        for number in 0..<30 { try link.send(handle, .subscribe("\(number)\(long)", .atMostOnce)) }
+        let page = link.shard.subscriptionPage(SubscriptionQuery(limit: 1_000))
+        #expect((1..<20).contains(page.subscriptions.count) && page.next != nil)
+        #expect(subscriptions(link, limit: 1_000).count == 30)
+        let detail = link.shard.client("a") { _ in "" }
+        #expect(detail?.summary.subscriptions == 30)
+        #expect((1..<20).contains(detail?.subscriptionList.count ?? 0))
+    }
+
     @Test("one answer looks at a bounded part of very many subscriptions")
     func bounded() throws {
         let link = ShardLink()
@@ -148,6 +183,25 @@ struct ListTests {
     }
 
     private struct NoAnswer: Error {}
+
+    @Test("topics that may be on a page count for more of a turn than others")
+    func candidates() throws {
+        let link = ShardLink()
+        let publisher = try link.connect("p")
+        try retain(link, publisher, (1_000..<2_000).map { "\($0)" })
+        func turns(_ query: RetainedQuery) -> Int {
+            let answers = Answers<RetainedPage>()
+            link.shard.listRetained(query, reply: answers.reply)
+            var turns = 0
+            while answers.values.isEmpty, turns < 1_000 {
+                link.shard.continueListings(address: { _ in "" }, peer: { _ in .unknown })
+                turns += 1
+            }
+            return turns
+        }
+        #expect(turns(RetainedQuery(limit: 1_000)) > 6)
+        #expect(turns(RetainedQuery(filter: "none/+", limit: 1_000)) == 1)
+    }
 
     private func retain(_ link: ShardLink, _ publisher: Handle, _ topics: [String]) throws {
         for topic in topics { try link.send(publisher, .publish(topic, "v", retain: true)) }

@@ -240,6 +240,21 @@ struct BrokerCommandTests {
         #expect(run.requests.count == 2)
     }
 
+    @Test("clients show says how many subscriptions it leaves out, and where they are")
+    func showMany() async throws {
+        var detail = ClientDetail(
+            summary: .example("phone\u{1B}"),
+            subscriptionList: [ClientSubscription(filter: "a", qos: 1)], sessionBytes: 640,
+            willTopic: nil, lastPacketMsAgo: nil, inboundQoS2: 0, unacknowledgedPublishes: 0,
+            unsentBytes: 0, readingPaused: false, publishesReceived: 0, publishesSent: 0,
+            publishesAcknowledged: 0, dropped: [:], lastDisconnectReason: nil)
+        detail.summary.subscriptions = 100_000
+        let run = try await run(["clients", "show", "x"], answers: [.ok(detail)])
+        #expect(
+            run.output.hasSuffix(
+                "and 99999 more: hermesctl subscriptions --client \"phone\\u{1B}\"\n"))
+    }
+
     @Test("clients show tells everything about one client")
     func show() async throws {
         let detail = ClientDetail(

@@ -131,4 +131,44 @@ def test_a_page_that_lost_a_sector_is_told(stored, tmp_path, seed):
                              >> bit % 8 & 1])
     assert outcome(data) in ("told", "refused")
     done = hermesctl("store", "check", "--data-directory", str(data), "--json", token=None)
-    assert any("checksum" in line for line in done.json["database"]), done.out
+    assert any("checksum" in line for line in done.json["database"]), done.output
+
+
+def test_a_repair_saves_what_other_pages_hold(stored, tmp_path):
+    """Every page that has messages is damaged in turn; the broker starts on what is left."""
+    content = (stored / "hermes.sqlite").read_bytes()
+    pages = [at for at in range(PAGE, len(content), PAGE)
+             if content.count(b"message ", at, at + PAGE) > 10]
+    losses: list[int] = []
+    for number, at in enumerate(pages):
+        data = tmp_path / f"data-{number}"
+        shutil.copytree(stored, data)
+        flip(data, lambda size, at=at: [(at + 700) * 8 + bit for bit in range(100)])
+        folder = ("--data-directory", str(data))
+        done = hermesctl("store", "repair", *folder, "--json", token=None)
+        assert done.code == 0 and done.json["repaired"], done
+        assert any(f"page {at // PAGE + 1} " in line for line in done.json["lost"]), done.output
+        again = hermesctl("store", "repair", *folder, token=None)
+        assert again.code == 0 and "nothing was changed" in again.output, again
+        broker = Hermesd(Settings(), data=data)
+        broker.start()
+        try:
+            got = {name: delivered(broker, name) for name in PHONES}
+            assert all(texts <= set(MESSAGES) for texts in got.values())
+            losses.append(sum(len(MESSAGES) - len(texts) for texts in got.values()))
+            told = [line for line in done.json["lost"] if "waited for sessions that are left" in line]
+            assert [int(line.split()[0]) for line in told] == losses[-1:], (got, done.output)
+            assert {"table": "sessions", "rows": len(PHONES)} in done.json["kept"], done.output
+            ready = curl(f"{broker.admin_url}/readyz")
+            assert ready.status == 503 and "page" in ready.json["detail"], ready.body
+        finally:
+            broker.kill()
+            broker.remove_files()
+    # The queues are in one page; of the messages that all three share, the content is in others.
+    assert max(losses) == len(PHONES) * len(MESSAGES) and min(losses) < max(losses), losses
+
+
+def test_a_repair_waits_for_the_broker_to_stop(hermesd):
+    broker = hermesd()
+    done = hermesctl("store", "repair", "--data-directory", str(broker.data), token=None)
+    assert done.code != 0 and "Stop the broker" in done.errors, done

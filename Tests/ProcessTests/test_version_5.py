@@ -249,6 +249,67 @@ def test_the_expiry_of_http_is_that_of_the_message(hermesd, five):
     assert timed == lasting == Message("t", b"x", 1)
 
 
+OVER_HTTP = {
+    "payload_format": "text", "content_type": "text/plain", "response_topic": "answers/7",
+    "correlation_data": "AQI=",
+    "user_properties": [{"name": "k", "value": "1"}, {"name": "k", "value": "2"}],
+}
+AS_RECEIVED = {
+    "PayloadFormatIndicator": 1, "ContentType": "text/plain", "ResponseTopic": "answers/7",
+    "CorrelationData": b"\x01\x02", "UserProperty": [("k", "1"), ("k", "2")],
+}
+
+
+def test_properties_of_http_reach_clients_of_5(hermesd, five):
+    """At once, by a schedule that a kill interrupts, and by a push; a repeat asks for the same."""
+    broker = hermesd()
+    phone = five(broker, "phone", SessionExpiryInterval=600)
+    assert phone.subscribe("t/#", 1) == 1
+    api = AdminAPI(broker)
+    message = {"topic": "t/now", "payload": "x", "message_id": "one", "properties": OVER_HTTP}
+    assert api.post_json("/v1/messages", message).status == 200
+    assert api.post_json("/v1/messages", message).json["duplicate"] is True
+    other = {**message, "properties": {**OVER_HTTP, "content_type": "other"}}
+    assert api.post_json("/v1/messages", other).status == 422
+    assert phone.take() == Message("t/now", b"x", 1, False, AS_RECEIVED)
+    later = {"topic": "t/later", "payload": "x", "deliver_in_s": 1, "properties": OVER_HTTP}
+    assert api.post_json("/v1/messages", later).status == 202
+    phone.cut()
+    broker.kill()
+    broker = hermesd(data=broker.data)
+    phone = five(broker, "phone", clean_start=False, SessionExpiryInterval=600)
+    assert phone.take() == Message("t/later", b"x", 1, False, AS_RECEIVED)
+    push = {
+        "to": {"clients": ["phone"]},
+        "message": {"topic": "p", "payload": "x", "properties": OVER_HTTP},
+    }
+    assert AdminAPI(broker).post_json("/v1/pushes", push).status in (200, 202)
+    assert phone.take() == Message("p", b"x", 1, False, AS_RECEIVED)
+
+
+@pytest.mark.parametrize(
+    ("properties", "field", "word"),
+    [
+        ({"content": "x"}, "properties.content", "not known"),
+        ({"content_type": 7}, "properties.content_type", "must be a string"),
+        ({"content_type": "a\0"}, "properties.content_type", "U+0000"),
+        ({"response_topic": "a/+"}, "properties.response_topic", "wildcard"),
+        ({"response_topic": ""}, "properties.response_topic", "empty"),
+        ({"correlation_data": "?"}, "properties.correlation_data", "base64"),
+        ({"payload_format": "utf8"}, "properties.payload_format", "neither"),
+        ({"user_properties": {"k": "v"}}, "properties.user_properties", "array"),
+        ({"user_properties": [{"name": "k"}]}, "properties.user_properties", "without"),
+        ({"user_properties": [{"name": "k", "value": "x" * 40_000}] * 2}, "properties", "65535"),
+    ],
+)
+def test_wrong_properties_of_http_are_named(hermesd, properties, field, word):
+    answer = AdminAPI(hermesd()).post_json(
+        "/v1/messages", {"topic": "t", "payload": "x", "properties": properties})
+    assert answer.status in (400, 422)
+    assert answer.json["field"] == field
+    assert word in answer.json["detail"]
+
+
 # --- restarts ----------------------------------------------------------------------------
 
 

@@ -1,3 +1,4 @@
+import Authorization
 import BrokerAPI
 import Explanations
 import Hummingbird
@@ -12,6 +13,8 @@ struct ExplainRoute: Sendable {
 
     /// Queued messages that are looked through for the one that is asked about.
     static let mostQueued = 10_000
+    /// Subscriptions that are added to those of the client's detail, because they match.
+    private static let mostMatching = 100
 
     var route: Route {
         Route(
@@ -39,9 +42,10 @@ struct ExplainRoute: Sendable {
                 fix: "Give one of them: a message has its own topic.")
         }
         var about: MessageExplanation?
-        let detail: ClientDetail? = try await broker.ask { .client(clientID, $0) }
+        var detail: ClientDetail? = try await broker.ask { .client(clientID, $0) }
+        if let topic { try await addSubscriptions(matching: topic, to: &detail) }
         if let messageID {
-            about = try await message(request.owned(messageID), for: clientID, detail)
+            about = try await message(request.owned(messageID), for: clientID, &detail)
         }
         let history: ClientHistory = try await broker.ask { .history(clientID: clientID, $0) }
         var readRight: ReadRight?
@@ -80,15 +84,45 @@ struct ExplainRoute: Sendable {
         return text
     }
 
+    /// Adds the subscriptions that match a topic, of a client with more than its detail lists.
+    private func addSubscriptions(
+        matching topic: String, to detail: inout ClientDetail?
+    ) async throws(Problem) {
+        guard let known = detail, known.summary.subscriptions > known.subscriptionList.count else {
+            return
+        }
+        var listed = Set(known.subscriptionList.map { ForeignText($0.filter) })
+        var left = Self.mostMatching
+        var query = SubscriptionQuery(
+            clientID: known.summary.clientID, prefix: "", from: 0, limit: PageSize.largest)
+        while left > 0 {
+            let asked = query
+            let page: SubscriptionPage = try await broker.ask { .subscriptions(asked, $0) }
+            for subscription in page.subscriptions
+            where FilterMatch.matches(filter: subscription.filter, topic: topic)
+                && listed.insert(ForeignText(subscription.filter)).inserted
+            {
+                detail?.subscriptionList.append(
+                    ClientSubscription(filter: subscription.filter, qos: subscription.qos))
+                left -= 1
+            }
+            guard let next = page.next.flatMap({ UInt64($0) }), next > query.from else { return }
+            query.from = next
+        }
+    }
+
     /// What became of a message for the client.
     private func message(
-        _ name: OwnedName, for clientID: String, _ detail: ClientDetail?
+        _ name: OwnedName, for clientID: String, _ detail: inout ClientDetail?
     ) async throws(Problem) -> MessageExplanation {
         let messageID = String(decoding: name.name, as: UTF8.self)
         let receipt = try await broker.ask(ShowReceipt(name: name))
         let isListed = receipt?.receivers?.contains { $0.clientID.hasBytes(of: clientID) } ?? false
         let (queued, isLonger) =
             isListed ? (nil, false) : try await find(messageID, in: clientID)
+        if let topic = receipt?.topic ?? queued?.topic {
+            try await addSubscriptions(matching: topic, to: &detail)
+        }
         return MessageExplanation(
             messageID: messageID, clientID: clientID, detail: detail, receipt: receipt,
             queued: queued,

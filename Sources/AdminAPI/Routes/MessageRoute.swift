@@ -57,6 +57,7 @@ extension Route {
                 expiresInMs: (seconds ?? 0) * 1_000)
         }
         publication.wake = try fields.wake()
+        publication.properties = try fields.properties(of: publication.payload)
         publisher.follow(&publication, try fields.bool("receipts"), id)
         publication.identity = PublishIdentity(
             of: publication, expiresInSeconds: seconds, id: id, key: key, caller: caller,
@@ -69,5 +70,6 @@ extension Route {
         [
             "topic", "payload", "payload_base64", "qos", "retain", "message_id", "expires_in_s",
             "collapse_key", "idempotency_key", "receipts", "deliver_at", "deliver_in_s", "wake",
+            "properties",
         ].map { JSONFields.Name(canonical: $0) })
 }

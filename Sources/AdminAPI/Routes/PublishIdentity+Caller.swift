@@ -36,6 +36,10 @@ extension PublishIdentity {
             asked.append(withUnsafeBytes(of: collapseKey.littleEndian) { [UInt8]($0) })
         }
         if publication.wake != .byRules { asked.append("wake \(publication.wake.name)") }
+        if !publication.properties.isEmpty {
+            asked.append("properties")
+            asked.append(publication.properties)
+        }
         if !push.isEmpty {
             asked.append("push")
             for part in push { asked.append(part) }

@@ -23,7 +23,7 @@ struct PushOrder: Sendable {
     private static let messageFields = JSONFields.Known(
         [
             "topic", "payload", "payload_base64", "qos", "message_id", "expires_in_s", "receipts",
-            "wake",
+            "wake", "properties",
         ]
         .map { JSONFields.Name(canonical: $0) })
 
@@ -54,6 +54,7 @@ struct PushOrder: Sendable {
             topic: topic.bytes, payload: try message.payload(),
             qos: Publisher.qos(try message.integer("qos", in: 0...2)))
         publication.wake = try message.wake()
+        publication.properties = try message.properties(of: publication.payload)
         let receipts = try message.bool("receipts")
         if receipts != false { publication.receiptID = Array(id.text.utf8) }
         let delivery = try fields.delivery(now: publisher.now())

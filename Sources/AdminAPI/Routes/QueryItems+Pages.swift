@@ -5,23 +5,29 @@ import PlainText
 extension QueryItems {
     /// Pages of the data plane that are asked for to fill one of an answer.
     private static let mostRounds = 64
+    /// Bytes of items after which an answer has no further page.
+    private static let mostBytes = 1 << 20
 
     /// Asks for pages until they hold as many items as the caller wants by the parameters `limit` and
     /// `cursor`, because a page of the data plane ends after a bounded search.
+    /// `bytes` measures an item; an answer of many bytes ends early.
     ///
     /// - Returns: The items, and the cursor of what follows them.
     func gather<Item: Sendable, Place: FixedWidthInteger & UnsignedInteger & Sendable>(
-        _ ask: (Place, Int) async throws(Problem) -> ([Item], String?)
+        _ ask: (Place, Int) async throws(Problem) -> ([Item], String?),
+        bytes: (Item) -> Int = { _ in 0 }
     ) async throws(Problem) -> ([Item], String?) {
         let limit = try pageSize()
         var place = try placeCursor(Place.self)
         var items: [Item] = []
+        var size = 0
         for _ in 0..<Self.mostRounds {
             let (found, next) = try await ask(place, limit - items.count)
             items += found
+            for item in found { size += bytes(item) }
             guard let next, let following = Place(next) else { return (items, nil) }
             place = following
-            if items.count >= limit { break }
+            if items.count >= limit || size >= Self.mostBytes { break }
         }
         return (items, PlaceCursor(place).text)
     }

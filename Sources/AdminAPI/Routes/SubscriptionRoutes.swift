@@ -19,13 +19,13 @@ struct SubscriptionRoutes: Sendable {
         ) { request throws(Problem) in
             let (clientID, prefix) = (request.query["client_id"], request.query["prefix"] ?? "")
             if let clientID { _ = try ClientIDText(clientID, field: "client_id") }
-            let (subscriptions, next) = try await request.query.gather {
-                (place: UInt64, limit) throws(Problem) -> ([ListedSubscription], String?) in
-                let query = SubscriptionQuery(
-                    clientID: clientID, prefix: prefix, from: place, limit: limit)
-                let page: SubscriptionPage = try await broker.ask { .subscriptions(query, $0) }
-                return (page.subscriptions, page.next)
-            }
+            let (subscriptions, next) = try await request.query.gather(
+                { (place: UInt64, limit) throws(Problem) -> ([ListedSubscription], String?) in
+                    let query = SubscriptionQuery(
+                        clientID: clientID, prefix: prefix, from: place, limit: limit)
+                    let page: SubscriptionPage = try await broker.ask { .subscriptions(query, $0) }
+                    return (page.subscriptions, page.next)
+                }, bytes: { $0.filter.utf8.count + $0.clientID.utf8.count })
             return try Response.json(SubscriptionPage(subscriptions: subscriptions, next: next))
         }
     }

@@ -1,6 +1,12 @@
 /// One client in full: in JSON the members of the list's ``ClientSummary``, with these beside them.
 public struct ClientDetail: Sendable, Equatable {
+    /// Subscriptions in ``subscriptionList``, ...
+    public static let mostListed = 1_000
+    /// ... and bytes of their filters, which the last one may exceed.
+    public static let mostListedBytes = 512 * 1_024
+
     public var summary: ClientSummary
+    /// The first subscriptions of the client; ``ClientSummary/subscriptions`` counts all of them.
     public var subscriptionList: [ClientSubscription]
     /// Bytes that the session counts for `limits.session_bytes`.
     public var sessionBytes: Int

@@ -23,6 +23,8 @@ public struct Publication: Sendable, Equatable {
     /// were never sent. `nil` replaces none.
     public var collapseKey: UInt128?
     public var wake = WakeRequest.byRules
+    /// Properties of MQTT 5.0 that its receivers get, as encoded and checked; at most 65,535 bytes.
+    public var properties: [UInt8] = []
     /// Asks the shard to publish it later; `nil` publishes it at once.
     public var schedule: MessageSchedule?
     /// Asks the shard for its outcome if it is a repeat, and to publish nothing.

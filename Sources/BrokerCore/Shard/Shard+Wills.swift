@@ -42,7 +42,10 @@ extension Shard {
     }
 
     private mutating func routeWill(_ will: Message) {
-        if route(will, to: receivers(of: will.topic), mustCommit: false).needsCommit { commit() }
+        let (counts, needsCommit) = route(
+            will, to: receivers(of: will.topic), mustCommit: false)
+        context.budget.spend(WorkBudget.will * counts.matched)
+        if needsCommit { commit() }
     }
 
     // MARK: Delayed wills

@@ -39,6 +39,10 @@ package struct WorkBudget: BitwiseCopyable {
         (qos == .atMostOnce ? 1 : 10) + bytes >> 8
     }
 
+    /// Units of a will for one receiver, beside those of any message: wills of many connections that end
+    /// together have each a message of its own, and few receivers' outputs are in the cache.
+    package static var will: Int { 8 }
+
     /// Units of reading a client's report, whose counters are added to the sums however few it names.
     package static func report(bytes: Int) -> Int { 320 + bytes >> 2 }
     /// Units of keeping or removing a retained message: each level is a node of the tree.

@@ -30,7 +30,8 @@ extension Shard {
         context.budget.spend(matches.count * WorkBudget.matchStep)
         features.collapse.replacing = publication.messageID
         let bytes =
-            publication.topic.count + publication.payload.count + Publication.mostStampBytes
+            publication.topic.count + publication.storedPayload.count
+            + Publication.mostStampBytes
         for match in matches {
             let number = sessions[match.session].number
             guard match.qos != .atMostOnce, sessions[match.session].isUsed,

@@ -25,13 +25,14 @@ struct RetainedListing {
             after: SortKey(query.cursor, isRanked: false), limit: query.limit)
     }
 
-    /// Keeps a message if it may be on the page.
-    mutating func offer(_ message: Message, _ hash: KeyedHash, pool: BytePool) {
+    /// Keeps a message if it may be on the page; false when that took one comparison.
+    mutating func offer(_ message: Message, _ hash: KeyedHash, pool: BytePool) -> Bool {
         let topic = message.topic
         // Rejects most without an allocation.
-        guard topic.count > SortKey.prefixBytes || selection.mayHold(topic) else { return }
+        guard topic.count > SortKey.prefixBytes || selection.mayHold(topic) else { return false }
         message.retainReference()
         selection.offer(SortKey(topic, hash), message) { $0.release(in: pool) }
+        return true
     }
 
     /// Answers with the page, once all messages were offered.

@@ -166,12 +166,8 @@ extension Shard {
         let session = sessions[index]
         let connection = session.connection.map { connections[$0] }
         let devices = devices(of: clientID)
-        let filters = subscriptions.filters(of: session.subscriptions)
-            // By bytes: a String takes the square of the marks that a client puts into its filters.
-            .sorted { $0.filter.lexicographicallyPrecedes($1.filter) }
-            .map { ClientSubscription(filter: Self.text($0.filter), qos: Int($0.qos.rawValue)) }
         return ClientDetail(
-            summary: summary(index, address), subscriptionList: filters,
+            summary: summary(index, address), subscriptionList: firstSubscriptions(of: index),
             sessionBytes: sessionBytes(of: index),
             willTopic: connection?.will.map { Self.text([UInt8]($0.topic)) },
             lastPacketMsAgo: connection.map {
@@ -192,6 +188,24 @@ extension Shard {
             },
             report: report(of: clientID),
             devices: devices.isEmpty ? nil : devices.map { DeviceModel($0) })
+    }
+
+    /// The first subscriptions of a session, at most ``ClientDetail/mostListed`` and so many bytes and
+    /// one more, in the order of their filters' bytes.
+    private func firstSubscriptions(of session: UInt32) -> [ClientSubscription] {
+        var filters: [(filter: [UInt8], qos: QoS)] = []
+        var bytes = 0
+        _ = subscriptions.forEachFilter(of: sessions[session].subscriptions, from: 0) {
+            filter, qos in
+            guard filters.count < ClientDetail.mostListed, bytes < ClientDetail.mostListedBytes
+            else { return false }
+            bytes += filter.count
+            filters.append((filter, qos))
+            return true
+        }
+        // By bytes: a String takes the square of the marks that a client puts into its filters.
+        return filters.sorted { $0.filter.lexicographicallyPrecedes($1.filter) }
+            .map { ClientSubscription(filter: Self.text($0.filter), qos: Int($0.qos.rawValue)) }
     }
 
     func summary(_ index: UInt32, _ address: (Handle) -> String) -> ClientSummary {

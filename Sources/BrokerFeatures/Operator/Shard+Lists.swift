@@ -10,11 +10,17 @@ extension Shard {
     /// Sessions visited per turn for client lists, so that a million sessions delay nobody: some
     /// 20 us.
     private static var listedPerTurn: Int { 512 }
-    /// Topics visited per turn for lists of retained messages.
-    private static var topicsPerTurn: Int { 4_096 }
-    /// Steps of one page of subscriptions: a session, or an eighth of a filter.
+    /// Steps per turn for lists of retained messages: a topic, ...
+    private static var topicsPerTurn: Int { 2_048 }
+    /// ... and more for one that may be on the page, which is kept and sorted.
+    private static var stepsPerCandidate: Int { 16 }
+    /// Steps of one page of subscriptions: a session, an eighth of a filter, 64 bytes of one.
     private static var subscriptionSteps: Int { 8_192 }
     private static var stepsPerFilter: Int { 8 }
+    private static var bytesPerStep: Int { 64 }
+    /// Steps that a page has left at least behind the filters of a session that it passes over, so
+    /// that it gets on however many these are.
+    private static var leastSteps: Int { 2_048 }
     /// Units of naming a receiver of a topic.
     private static var unitsPerReceiver: Int { 64 }
 
@@ -149,7 +155,8 @@ extension Shard {
         var steps = Self.subscriptionSteps
         let prefix = Array(query.prefix.utf8)
         while place.session < last {
-            steps -= 1 + Int(place.filter) / Self.stepsPerFilter
+            let passed = 1 + Int(place.filter) / Self.stepsPerFilter
+            steps = max(steps - passed, place.filter == 0 ? 0 : min(steps, Self.leastSteps))
             guard steps > 0, page.subscriptions.count < query.limit else {
                 page.next = place.text
                 return page
@@ -160,7 +167,7 @@ extension Shard {
                 || subscriptions.forEachFilter(of: session.subscriptions, from: place.filter) {
                     filter, grant in
                     guard steps > 0, page.subscriptions.count < query.limit else { return false }
-                    steps -= Self.stepsPerFilter
+                    steps -= Self.stepsPerFilter + filter.count / Self.bytesPerStep
                     place.filter += 1
                     if filter.starts(with: prefix) {
                         page.subscriptions.append(listed(filter, grant.qos, of: session))
@@ -277,7 +284,7 @@ extension Shard {
                 switch retained.next(&listing.cursor, steps: &steps) {
                 case .message(let message):
                     guard !message.isExpired(atMs: context.wallClockMs) else { continue }
-                    listing.offer(message, hash, pool: pool)
+                    if listing.offer(message, hash, pool: pool) { steps -= Self.stepsPerCandidate }
                 case .paused:
                     features.requests.putBack(listing)
                     return

@@ -100,11 +100,16 @@ extension Shard {
             publication.payload.withUnsafeBytes { payload in
                 suffix.withUnsafeBytes { suffix in
                     publication.messageID.withUnsafeBytes { messageID in
-                        Message(
-                            topic: topic, payload: payload, suffix: suffix, qos: publication.qos,
-                            retain: publication.retain, wake: publication.wake.rawValue,
-                            expiresAtMs: publication.expiresAtMs ?? 0,
-                            arrivedMs: context.now.arrivalStamp, messageID: messageID, pool: pool)
+                        publication.properties.withUnsafeBytes { properties in
+                            Message(
+                                topic: topic, payload: payload, suffix: suffix,
+                                qos: publication.qos, retain: publication.retain,
+                                wake: publication.wake.rawValue,
+                                expiresAtMs: publication.expiresAtMs ?? 0,
+                                arrivedMs: context.now.arrivalStamp, messageID: messageID,
+                                forwarded: ForwardedProperties(whole: properties),
+                                forwardedSource: properties, pool: pool)
+                        }
                     }
                 }
             }

@@ -300,12 +300,14 @@ extension Pushes.Push {
         return stored.topic.withUnsafeBytes { topic in
             stored.payload.withUnsafeBytes { payload in
                 stored.pushID.withUnsafeBytes { messageID in
-                    Message(
-                        topic: topic, payload: payload,
+                    let content = StoredContent(payload, published)
+                    return Message(
+                        topic: topic, payload: content.payload,
                         qos: published?.qos ?? .atMostOnce, retain: false,
                         wake: published?.wake.rawValue ?? 0, expiresAtMs: expiresAtMs,
                         arrivedMs: now.arrivalStamp,
-                        messageID: messageID, pool: pool)
+                        messageID: messageID, forwarded: content.forwarded,
+                        forwardedSource: content.properties, pool: pool)
                 }
             }
         }

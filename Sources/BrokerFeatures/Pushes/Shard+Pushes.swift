@@ -41,7 +41,7 @@ extension Shard {
             number: features.pushes.newNumber(), createdMs: now, dueMs: request.deliverAtMs ?? now,
             expiresInMs: request.expiresInMs, spreadMs: request.spreadMs,
             pushID: request.pushID, owner: name.owner, topic: publication.topic,
-            payload: publication.payload, qos: StoredQoS(publication.qos, publication.wake).byte,
+            payload: publication.storedPayload, qos: publication.storedQoS,
             isFollowed: !publication.receiptID.isEmpty,
             target: request.encodedTarget, seed: request.pushID.withUnsafeBytes { hash($0) } >> 1)
         let push = Pushes.Push(stored: stored, target: request.target)

@@ -88,9 +88,11 @@ struct ScheduledMessages: ~Copyable {
         guard let published = StoredQoS(byte: stored.qos) else { return }
         let message = stored.topic.withUnsafeBytes { topic in
             stored.payload.withUnsafeBytes { payload in
-                Message(
-                    topic: topic, payload: payload, qos: published.qos, retain: stored.retain,
-                    wake: published.wake.rawValue, pool: pool)
+                let content = StoredContent(payload, published)
+                return Message(
+                    topic: topic, payload: content.payload, qos: published.qos,
+                    retain: stored.retain, wake: published.wake.rawValue,
+                    forwarded: content.forwarded, forwardedSource: content.properties, pool: pool)
             }
         }
         stored.messageID.withUnsafeBytes { messageID in

@@ -32,7 +32,7 @@ extension Shard {
         guard features.scheduled.find(name) == nil else {
             return (.alreadyScheduled, false)
         }
-        let bytes = publication.topic.count + publication.payload.count + time.messageID.count
+        let bytes = publication.topic.count + publication.storedPayload.count + time.messageID.count
         guard
             SharedLimit.admits(
                 1, own: features.scheduled.counts.taken(by: name.owner),
@@ -42,8 +42,8 @@ extension Shard {
         let stored = StoredScheduled(
             number: features.scheduled.nextNumber(), dueMs: time.deliverAtMs,
             expiresInMs: time.expiresInMs, messageID: time.messageID, owner: name.owner,
-            topic: publication.topic, payload: publication.payload,
-            qos: StoredQoS(publication.qos, publication.wake).byte, retain: publication.retain,
+            topic: publication.topic, payload: publication.storedPayload,
+            qos: publication.storedQoS, retain: publication.retain,
             isFollowed: !publication.receiptID.isEmpty)
         features.scheduled.insert(stored, pool: pool)
         commits.records.scheduled(stored)
@@ -188,6 +188,7 @@ extension Publication {
             expiresAtMs: record.expiresInMs > 0 ? record.dueMs + record.expiresInMs : nil)
         owner = record.owner
         wake = record.message.wakeRequest
+        properties = [UInt8](record.message.properties)
         messageID = record.messageID.array
         if record.isFollowed { receiptID = messageID }
         schedule = MessageSchedule(

@@ -14,19 +14,23 @@ enum {
 /// The name of the layer for sqlite3_open_v2; NULL without memory. Any thread may call.
 const char *hermes_checked_pages(void);
 
-/// Operation of sqlite3_file_control: sets an `int` to 1 if the pages of the file have checksums.
-enum { hermes_control_is_sealed = 0x48524D31 };
+/// Operations of sqlite3_file_control. The first sets an `int` to 1 if the pages of the file have
+/// checksums. The second says that all pages are going to be written, so that a file without checksums
+/// has them from its first page on; its argument is not used. The others set a `uint64_t` to the number, counted from 1, of the last page that this
+/// connection could not correct, or has corrected; 0 without one.
+enum {
+    hermes_control_is_sealed = 0x48524D31,
+    hermes_control_rewrites = 0x48524D34,
+    hermes_control_last_damaged = 0x48524D32,
+    hermes_control_last_corrected = 0x48524D33,
+};
 
-/// The findings of all reads since the process began.
+/// The findings of all reads, of all files, since the process began.
 struct hermes_page_findings {
     /// Reads of pages with one or two flipped bits, which were corrected.
     uint64_t corrected;
     /// Reads of pages that could not be corrected, and failed.
     uint64_t damaged;
-    /// The number of the last page that was corrected, counted from 1.
-    uint64_t last_corrected;
-    /// The number of the last page that could not be corrected.
-    uint64_t last_damaged;
 };
 struct hermes_page_findings hermes_page_findings(void);
 

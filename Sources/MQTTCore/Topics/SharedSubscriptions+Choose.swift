@@ -140,6 +140,13 @@ extension SharedSubscriptions {
         return found
     }
 
+    /// The connected or offline member whose turn is next; `nil` when the group has none of that
+    /// kind.
+    public func first(_ group: UInt32, isOnline: Bool) -> UInt32? {
+        let ring = groups[group][isOnline: isOnline]
+        return ring.isEmpty ? nil : ring.first
+    }
+
     /// True while the group has members.
     public func hasMembers(_ group: UInt32) -> Bool { memberCount(of: group) > 0 }
 }

@@ -254,13 +254,6 @@ public struct SharedSubscriptions: ~Copyable {
     /// The steps of matching since the last call; see ``SubscriptionTrie/takeWork()``.
     public mutating func takeWork() -> Int { trie.takeWork() }
 
-    /// The connected or offline member whose turn is next; `nil` when the group has none of that
-    /// kind.
-    public func first(_ group: UInt32, isOnline: Bool) -> UInt32? {
-        let ring = groups[group][isOnline: isOnline]
-        return ring.isEmpty ? nil : ring.first
-    }
-
     /// The member whose turn follows that of `member` in its ring.
     public func next(_ member: UInt32) -> UInt32 {
         groups[members[member].group][isOnline: members[member].isOnline]

@@ -1,5 +1,6 @@
 import BrokerAPI
 import ArgumentParser
+import PlainText
 
 struct ClientsShowCommand: OperatorCommand {
     static let configuration = CommandConfiguration(
@@ -32,6 +33,12 @@ struct ClientsShowCommand: OperatorCommand {
             table.append([subscription.filter, "\(subscription.qos)"])
         }
         text += "\n" + table.rendered(width: width)
+        let rest = detail.summary.subscriptions - detail.subscriptionList.count
+        if rest > 0 {
+            text +=
+                "and \(rest) more: hermesctl subscriptions --client "
+                + "\(VisibleText.quoted(detail.summary.clientID))\n"
+        }
         return text
     }
 

@@ -63,7 +63,8 @@ struct StoreCheckCommand: OperatorCommand {
                 // Its usual advice is this command.
                 findings.database = [
                     "cannot \(error.operation) \(VisibleText.quoted(error.path)): \(error.reason). "
-                        + "Start on a backup, or accept the loss after a start that was refused."
+                        + "Start on a backup, stop the broker and run hermesctl store repair, or "
+                        + "accept the loss after a start that was refused."
                 ]
             }
             return findings

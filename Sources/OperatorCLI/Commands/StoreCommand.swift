@@ -2,6 +2,8 @@ import ArgumentParser
 
 struct StoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "store", abstract: "Check stored data, or accept that some of it is lost.",
-        subcommands: [StoreCheckCommand.self, StoreAcceptLossCommand.self])
+        commandName: "store", abstract: "Check or repair stored data, or accept that some is lost.",
+        subcommands: [
+            StoreCheckCommand.self, StoreRepairCommand.self, StoreAcceptLossCommand.self,
+        ])
 }

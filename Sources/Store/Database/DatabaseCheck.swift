@@ -55,9 +55,10 @@ public struct DatabaseCheck: ~Copyable {
         }
         let after = hermes_page_findings()
         if after.corrected > before {
+            let last = StoreFailure.page(hermes_control_last_corrected, of: connection.handle)
             findings.append(
                 "\(after.corrected - before) reads of pages found one or two flipped bits, the last "
-                    + "one in page \(after.last_corrected); their checksums correct them, and "
+                    + "one in page \(last); their checksums correct them, and "
                     + "nothing is lost. Check the disk and the memory of this machine")
         }
         return findings

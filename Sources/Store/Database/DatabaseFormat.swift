@@ -74,6 +74,17 @@ struct DatabaseFormat: Sendable {
     /// former version, or an operator's copy by `VACUUM INTO`. Needs twice as much room as the file has,
     /// all of it in the data directory.
     private func seal(_ connection: borrowing SQLiteConnection) throws(StoreFailure) {
+        // SQLite changes the size of pages only in a mode that a crash could leave half done.
+        let pageBytes = try connection.number("PRAGMA page_size", "open")
+        guard pageBytes == Self.pageBytes else {
+            throw StoreFailure(
+                operation: "open", path: connection.path,
+                reason: "its pages have \(pageBytes) bytes, and those of Hermes \(Self.pageBytes)",
+                kind: .other,
+                cure: "Another program has made this file. Give it the pages of Hermes, and start "
+                    + "again: sqlite3 FILE 'PRAGMA journal_mode = DELETE; PRAGMA page_size = "
+                    + "\(Self.pageBytes); PRAGMA auto_vacuum = INCREMENTAL; VACUUM'")
+        }
         do throws(StoreFailure) {
             try rewrite(connection)
         } catch {
@@ -93,7 +104,15 @@ struct DatabaseFormat: Sendable {
     }
 
     private func rewrite(_ connection: borrowing SQLiteConnection) throws(StoreFailure) {
-        try connection.execute("PRAGMA journal_mode = WAL", "open")
+        // Only with a write-ahead log are the pages of the file written together, the first one first.
+        let mode = try connection.prepare("PRAGMA journal_mode = WAL", "open")
+        guard try mode.next(), mode.bytes(0).elementsEqual("wal".utf8) else {
+            throw StoreFailure(
+                operation: "rewrite", path: connection.path,
+                reason: "it cannot get a write-ahead log, because another program uses it",
+                kind: .locked, cure: "End that program, and start again.")
+        }
+        mode.reset()
         connection.reserveChecksums()
         // The folders where SQLite writes temporary files otherwise may be small or read-only.
         if let slash = connection.path.utf8.lastIndex(of: UInt8(ascii: "/")) {

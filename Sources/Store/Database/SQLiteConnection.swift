@@ -110,6 +110,7 @@ struct SQLiteConnection: ~Copyable {
     /// pages must be rewritten as a whole.
     func reserveChecksums() {
         control(SQLITE_FCNTL_RESERVE_BYTES, Int32(hermes_page_reserved))
+        control(Int32(hermes_control_rewrites), 0)
     }
 
     /// Hands a number to the access layer of the file, and returns the number that it leaves there.

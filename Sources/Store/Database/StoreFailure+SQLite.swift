@@ -26,7 +26,8 @@ extension StoreFailure {
         let code = sqlite3_extended_errcode(connection)
         let reason =
             code == Self.wrongChecksum
-            ? "its page \(hermes_page_findings().last_damaged) does not fit its checksum"
+            ? "its page \(Self.page(hermes_control_last_damaged, of: connection)) does not fit "
+                + "its checksum"
             : sqlite3_errmsg(connection).map { String(cString: $0) } ?? "error \(code)"
         // SQLite keeps the system error from call to call. Only these codes are caused by one.
         let systemError: Int32 =
@@ -38,6 +39,13 @@ extension StoreFailure {
         self.init(
             operation: operation, path: path, sqliteCode: code, reason: reason,
             systemError: systemError)
+    }
+
+    /// The number of a page that the access layer of a connection's file has noted; 0 without one.
+    static func page(_ operation: Int, of connection: OpaquePointer) -> UInt64 {
+        var number: UInt64 = 0
+        sqlite3_file_control(connection, "main", Int32(operation), &number)
+        return number
     }
 
     /// SQLite's code for a page whose content does not fit its checksums; a macro that Swift does not
@@ -66,7 +74,9 @@ extension StoreFailure {
         switch kind {
         case .outOfSpace: "Free space on this file system."
         case .inputOutput: "Check the disk and the kernel's log."
-        case .damaged: "Run `hermesctl store check`, or start on a backup."
+        case .damaged:
+            "Run `hermesctl store check`, and `hermesctl store repair` while the broker is stopped, or "
+                + "start on a backup."
         case .permissions:
             "Let the user of the broker read and write this file and its folder (modes 0600 and 0700)."
         case .locked: "End the other program that has this file open."

@@ -22,7 +22,8 @@ extension DurableStore {
                 operation: error.operation, path: error.path, reason: error.reason,
                 code: error.code, kind: .damaged,
                 cure: """
-                    Start on a backup. To start without the sessions, queues and retained messages \
+                    Start on a backup, or save what its other pages hold: hermesctl store repair \
+                    --data-directory '\(VisibleText.escaped(directory))'. To start without the sessions, queues and retained messages \
                     that it held, keeping its files, run first: \
                     hermesctl store accept-loss --data-directory '\(VisibleText.escaped(directory))'
                     """)

@@ -11,6 +11,8 @@ from .watcher import CONTROL, KINDS, Samples
 
 STALL = 0.020
 """Seconds: an answer that takes longer is looked at."""
+MOST_NOISE = 0.002
+"""Seconds that the control may take before the machine counts as late for everybody."""
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -28,6 +30,8 @@ class Phase:
     seconds: float = 0.0
     latencies: dict[str, list[float]] = field(default_factory=dict)
     """By kind, in seconds, unsorted."""
+    beside_control: dict[str, list[float]] = field(default_factory=dict)
+    """The same, each without what the control waited at the same time: the machine's part."""
     stalls: list[float] = field(default_factory=list)
     """Of the broker: an answer took so long, and the control did not."""
     excused: int = 0
@@ -43,8 +47,11 @@ class Phase:
         late = sorted(
             (begin, begin + taken, taken) for begin, taken in samples.get(CONTROL, ())
             if taken > STALL / 2)
+        noise = Noise(samples.get(CONTROL, ()))
         for kind, measured in samples.items():
             self.latencies.setdefault(kind, []).extend(taken for _, taken in measured)
+            self.beside_control.setdefault(kind, []).extend(
+                max(0.0, taken - noise.during(begin, taken)) for begin, taken in measured)
             if kind == CONTROL:
                 continue
             for begin, taken in measured:
@@ -62,6 +69,8 @@ class Phase:
         self.seconds += other.seconds
         for kind, values in other.latencies.items():
             self.latencies.setdefault(kind, []).extend(values)
+        for kind, values in other.beside_control.items():
+            self.beside_control.setdefault(kind, []).extend(values)
         self.stalls += other.stalls
         self.excused += other.excused
         self.cpu_seconds += other.cpu_seconds
@@ -79,6 +88,31 @@ class Phase:
         return (
             1_000 * quantile(values, 0.5), 1_000 * quantile(values, 0.99),
             1_000 * (values[-1] if values else 0.0))
+
+
+    def p99_beside_control(self) -> float:
+        """p99 of the quiet clients in milliseconds, without what the control waited meanwhile."""
+        values = sorted(
+            value for kind in KINDS for value in self.beside_control.get(kind, ()))
+        return 1_000 * quantile(values, 0.99)
+
+
+class Noise:
+    """When the machine was late for everybody, as the control tells."""
+
+    def __init__(self, control: Iterable[tuple[float, float]]) -> None:
+        late = sorted(
+            (begin, begin + taken, taken) for begin, taken in control if taken > MOST_NOISE)
+        self._late = late
+        self._begins = [begin for begin, _, _ in late]
+        self._longest = max((taken for _, _, taken in late), default=0.0)
+
+    def during(self, begin: float, taken: float) -> float:
+        """The longest that an answer of the control took which was awaited at the same time."""
+        first = bisect.bisect_left(self._begins, begin - self._longest)
+        last = bisect.bisect_right(self._begins, begin + taken)
+        return max(
+            (one for _, end, one in self._late[first:last] if end > begin), default=0.0)
 
 
 def slope(points: Sequence[tuple[float, float]]) -> float:

@@ -49,6 +49,8 @@ CYCLE = (
     Step("SUBSCRIBEs, 500 rules", (shares.many_filters,), rules=500),
     Step("50,000 groups", (shares.many_groups,)),
     Step("receivers route", (shares.receivers_route,)),
+    Step("client details", (shares.client_details,)),
+    Step("retained lists", (shares.retained_lists,)),
     Step("stalled requests", (shares.stalled_requests,)),
     Step("small reports", (shares.small_reports,)),
     Step("TLS of one byte", (shares.bytes_over_tls,)),

@@ -208,6 +208,61 @@ def receivers_route(load: Load) -> None:
         one.join()
 
 
+def client_details(load: Load) -> None:
+    """Eight connections show and explain a client with 100,000 subscriptions, and list these."""
+    name = load.name("details")
+    holder = load.client(name)
+    for begin in range(0, 100_000, 5_000):
+        holder.send(wire.subscribe(1, *(
+            (f"{name}/{number}/\u00e9\u0301", 0) for number in range(begin, begin + 5_000))))
+        holder.await_packet(wire.Suback, 60)
+    _ask_all(load, [
+        f"/v1/clients/{name}", f"/v1/clients/{name}/explain",
+        f"/v1/clients/{name}/explain?topic={name}/1/x", "/v1/subscriptions?limit=1000"])
+
+
+def retained_lists(load: Load) -> None:
+    """Eight connections list pages of 30,000 retained messages."""
+    topic = load.name("listed")
+    setter = load.client(f"{topic}-setter")
+    count = 30_000
+    for payload in (b"x", b""):
+        for begin in range(0, count, 500):
+            setter.send(*(
+                wire.publish(f"{topic}/{n}", payload, retain=True)
+                for n in range(begin, begin + 500)))
+            setter.ping()
+        if payload:
+            _ask_all(load, ["/v1/retained?limit=1000", f"/v1/retained?filter={topic}/%2B"])
+
+
+def _ask_all(load: Load, paths: list[str]) -> None:
+    """Eight connections ask for each of these in turn, as fast as they are answered."""
+    lock = threading.Lock()
+
+    def ask(place: int) -> None:
+        connection = http.client.HTTPConnection(*load.target.admin, timeout=60)
+        try:
+            while load.goes_on:
+                place += 1
+                connection.request(
+                    "GET", paths[place % len(paths)],
+                    headers={"Authorization": f"Bearer {load.target.token}"})
+                answer = connection.getresponse()
+                answer.read()
+                assert answer.status in (200, 503), answer.status
+                with lock:
+                    load.notes[f"answers {answer.status}"] += 1
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=ask, args=(place,)) for place in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+
+
 def stalled_requests(load: Load) -> None:
     """Requests for retained messages behind one whose client acknowledges nothing."""
     topic = load.name("stalled")

@@ -23,6 +23,9 @@ struct BrokerOptions: ParsableArguments {
     @Flag(help: "Resume a TLS session instead of making a full handshake; needs --tls.")
     var resume = false
 
+    @Flag(name: .customLong("mqtt5"), help: "Speak MQTT 5.0, without properties.")
+    var speaks5 = false
+
     @Flag(help: "Show no progress.")
     var quiet = false
 
@@ -31,6 +34,7 @@ struct BrokerOptions: ParsableArguments {
             throw ValidationError("--patience takes 1 to 3600 seconds.")
         }
         guard tls || !resume else { throw ValidationError("--resume needs --tls.") }
+        ClientPackets.speaks5 = speaks5
     }
 
     var patienceNanoseconds: UInt64 { UInt64(patience) * 1_000_000_000 }

@@ -12,11 +12,14 @@ struct PublishTemplates: ~Copyable {
     init(publishers: Int, names: RunNames, payloadBytes: Int, qos: QoS) {
         // Topics of a run are equally long.
         let topicCount = names.topic(0).count
+        // The length of no properties stands before the payload, where 5.0 has it.
+        let more = ClientPackets.propertyLengthBytes
         packetBytes = PublishEncoder.size(
-            topicCount: topicCount, payloadCount: payloadBytes, qos: qos)
-        stampOffset = PublishEncoder.headerSize(
-            topicCount: topicCount, payloadCount: payloadBytes, qos: qos)
-        identifierOffset = stampOffset - 2
+            topicCount: topicCount, payloadCount: payloadBytes + more, qos: qos)
+        stampOffset =
+            PublishEncoder.headerSize(
+                topicCount: topicCount, payloadCount: payloadBytes + more, qos: qos) + more
+        identifierOffset = stampOffset - more - 2
         hasIdentifier = qos != .atMostOnce
         let allBytes = packetBytes * publishers
         packets = .allocate(byteCount: allBytes, alignment: 16)
@@ -25,9 +28,10 @@ struct PublishTemplates: ~Copyable {
             let packet = packets + publisher * packetBytes
             names.topic(publisher).withUnsafeBytes { topic in
                 PublishEncoder.writeHeader(
-                    to: packet, topic: topic, payloadCount: payloadBytes, qos: qos,
+                    to: packet, topic: topic, payloadCount: payloadBytes + more, qos: qos,
                     retain: false, isDuplicate: false, packetIdentifier: 1)
             }
+            if more > 0 { (packet + stampOffset - 1).storeBytes(of: 0, as: UInt8.self) }
             MessageStamp(run: names.run, publisher: UInt32(publisher), sequence: 0, time: 0)
                 .write(to: packet + stampOffset)
         }
