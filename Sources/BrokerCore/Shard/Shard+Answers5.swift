@@ -55,7 +55,8 @@ extension Shard {
         return UInt16(clamping: max(1, most))
     }
 
-    /// Appends the CONNACK that refuses a client [MQTT-3.2.2-7].
+    /// Appends the CONNACK that refuses a client [MQTT-3.2.2-7]. A reference that makes it larger than the
+    /// client takes is left out, and so is CONNACK itself when it is too large without [MQTT-3.1.2-24].
     mutating func refuse5(_ handle: Handle, _ reason: CloseReason) {
         let code = reason.codeOfRefusal
         let allowed =
@@ -66,6 +67,14 @@ extension Shard {
             PacketEncoder5.append(
                 .connack(.refused(allowed, properties: properties)), fieldsIn: source, to: &packet)
         }
+        let most = clients5[handle].maximumPacketSize
+        if packet.count > most {
+            packet.removeAll()
+            PacketEncoder5.append(
+                .connack(.refused(allowed)),
+                fieldsIn: UnsafeRawBufferPointer(start: nil, count: 0), to: &packet)
+        }
+        guard packet.count <= most else { return }
         append(packet, to: handle)
     }
 

@@ -22,6 +22,8 @@ extension Shard {
             case .malformed(let error): throw error
             case .fault(let fault):
                 connections[handle].outlet.speak5()
+                // Not what an earlier client of this index has said.
+                clients5.add(handle, Clients5.Client())
                 let reason = CloseReason.protocolViolation(.fault(fault))
                 // CONNACK says which rule it is [MQTT-3.1.4-1].
                 refuse5(handle, reason)
