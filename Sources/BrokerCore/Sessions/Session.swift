@@ -30,6 +30,7 @@ package struct Session: BitwiseCopyable {
         static let follows = Flags(rawValue: 4)
         static let isWatched = Flags(rawValue: 8)
         static let hasOptions = Flags(rawValue: 16)
+        static let hasNoLocal = Flags(rawValue: 32)
     }
 
     /// 0 while the record is unused.
@@ -123,9 +124,15 @@ package struct Session: BitwiseCopyable {
     }
 
     /// True when any subscription was ever granted more than a QoS (``SubscriptionGrant/hasOptions``).
-    package var hasOptions: Bool {
-        get { flags.contains(.hasOptions) }
-        set { set(.hasOptions, to: newValue) }
+    package var hasOptions: Bool { flags.contains(.hasOptions) }
+
+    /// True when any subscription was ever granted No Local.
+    package var hasNoLocal: Bool { flags.contains(.hasNoLocal) }
+
+    /// Notes what a subscription was granted.
+    package mutating func note(_ grant: SubscriptionGrant) {
+        if grant.hasOptions { set(.hasOptions, to: true) }
+        if grant.noLocal { set(.hasNoLocal, to: true) }
     }
 
     private mutating func set(_ flag: Flags, to isSet: Bool) {

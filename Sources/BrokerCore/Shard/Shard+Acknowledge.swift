@@ -42,15 +42,30 @@ extension Shard {
     ) {
         guard let type = PacketType5(rawValue: type.rawValue) else { return }
         let short = PacketEncoder5.short(type, identifier, code)
+        let ticket = needsCommit ? commit(.acknowledge(handle)) : 0
+        guard ticket != 0 || !connections[handle].intake.acknowledgements.isEmpty else {
+            withUnsafeBytes(of: short.word.littleEndian) {
+                guard let base = $0.baseAddress else { return }
+                connections[handle].outlet.append(packet: base, count: short.count, pool: pool)
+            }
+            context.counters.otherPacketsSent += 1
+            connections.markDirty(handle)
+            if requestBytes > 0 { pauseIfNeeded(handle) } else { limitOutput(handle) }
+            return
+        }
         let packet = SharedBytes(count: short.count, pool: pool)
         for place in 0..<short.count {
             packet.bytes.storeBytes(
                 of: UInt8(truncatingIfNeeded: short.word >> (8 * UInt64(place))),
                 toByteOffset: place, as: UInt8.self)
         }
-        acknowledge(
-            handle, packet: packet, ticket: needsCommit ? commit(.acknowledge(handle)) : 0,
-            requestBytes: requestBytes)
+        connections[handle].intake.append(
+            packet: packet, ticket: ticket, requestBytes: requestBytes, pool: pool)
+        pauseIfNeeded(handle)
+        // PUBREL is read even during a pause, so its acknowledgements have a bound of their own.
+        if connections[handle].intake.acknowledgements.count > Self.mostAcknowledgements {
+            end(handle, .outputLimit)
+        }
     }
 
     /// The same, for a group of records that has ended with this ticket; 0 without one.

@@ -110,7 +110,11 @@ extension Shard {
                     opening: ending.opening))
         }
         if let will {
-            if isWillAllowed { publishWill(will, of: identifier, expiry: willExpiry) }
+            if isWillAllowed {
+                publishWill(
+                    will, of: identifier, session: session == noIndex ? nil : session,
+                    expiry: willExpiry)
+            }
             will.release(in: pool)
         }
     }
@@ -126,7 +130,11 @@ extension Shard {
         sessions[session].detach(reason, atMs: context.wallClockMs)
         sessions.countIdentifiers(of: session, areKept: true)
         let expiry = expiryMilliseconds(of: session)
-        guard sessions[session].isPersistent, expiry > 0 else {
+        let isShutdown = reason == .shutdown
+        // The will that the next start publishes needs its times.
+        if isShutdown, !sessions[session].isPersistent { terms[session] = nil }
+        // A session that ends with its connection ends at the next start, after its will.
+        guard sessions[session].isPersistent, expiry > 0 || isShutdown else {
             removeSession(session, because: .clean)
             return
         }
@@ -141,6 +149,7 @@ extension Shard {
     /// other members of shared subscriptions get.
     package mutating func removeSession(_ session: UInt32, because end: SessionEnd) {
         precondition(sessions[session].connection == nil, "a connected session was removed")
+        let delayedWill = takeDelayedWill(of: session)
         var leavesQueue = false
         if sessions[session].isPersistent {
             if commits.isDurable, let ended = EndedSession(sessions[session]) {
@@ -152,7 +161,6 @@ extension Shard {
             }
         }
         if sessions[session].isWatched { followers.sessionEnds(&self, session) }
-        endDelayedWill(session)
         if terms[session] != nil { setTerms(nil, of: session) }
         cancelRetained(session)
         let wereShared = sessions[session].subscriptions.hasShared
@@ -173,6 +181,7 @@ extension Shard {
         forgetPositions(of: session)
         dropAllowance(of: session)
         sessions.remove(session, keepsIndex: !isEmptied, pool: pool)
+        publish(delayedWill)
     }
 
     /// Counts and tells the end of a persistent session, with the messages that its client will not
@@ -201,7 +210,10 @@ extension Shard {
     /// Ends an expired session.
     package mutating func expire(_ session: UInt32) {
         context.counters.sessionsExpired += 1
-        context.counters.limits.add(.sessionExpiry)
+        // The time that a client of 5.0 chose is no limit of the broker's.
+        if expiryMilliseconds(of: session) == context.limits.sessionExpiry.wholeMilliseconds {
+            context.counters.limits.add(.sessionExpiry)
+        }
         removeSession(session, because: .expired)
     }
 

@@ -27,6 +27,8 @@ extension Shard {
                 let reason = CloseReason.protocolViolation(.fault(fault))
                 // CONNACK says which rule it is [MQTT-3.1.4-1].
                 refuse5(handle, reason)
+                context.counters.refused(listener: connections[handle].listener)
+                context.counters.otherPacketsSent += 1
                 end(handle, reason)
                 return
             }

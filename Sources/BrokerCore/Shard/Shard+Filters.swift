@@ -42,6 +42,7 @@ extension Shard {
         _ handle: Handle, _ subscribe: Subscribe5, _ packet: ByteRange,
         _ bytes: UnsafeRawBufferPointer
     ) {
+        guard takesAnswer(handle, subscribe.count) else { return }
         let (suback, offset) = answer5(.suback, subscribe.packetIdentifier, subscribe.count)
         let answer = FilterRequest.Answer.suback5(
             suback, codeOffset: offset, SubscribeRefusals(), subscribe.subscriptionIdentifier)
@@ -56,12 +57,27 @@ extension Shard {
             end(handle, .unsubscribeFilters)
             return
         }
+        guard takesAnswer(handle, unsubscribe.count) else { return }
         let (unsuback, offset) = answer5(
             .unsuback, unsubscribe.packetIdentifier, unsubscribe.count)
         run(
             FilterRequest(
                 .unsuback5(unsuback, codeOffset: offset), unsubscribe.encodedFilters, packet),
             handle, packet, bytes)
+    }
+
+    /// False when a SUBACK or UNSUBACK with so many codes is larger than the client takes
+    /// [MQTT-3.1.2-24]. It could never be answered, so the connection ends before anything is done.
+    private mutating func takesAnswer(_ handle: Handle, _ codes: Int) -> Bool {
+        let rest = 3 + codes
+        guard
+            1 + RemainingLength.encodedSize(of: rest) + rest
+                <= clients5[handle].maximumPacketSize
+        else {
+            end(handle, .unsubscribeFilters)
+            return false
+        }
+        return true
     }
 
     /// A SUBACK or UNSUBACK of 5.0 without properties, and the place of its first code.

@@ -15,8 +15,16 @@ extension Shard {
         of publisher: Handle, _ topic: UnsafeRawBufferPointer
     ) -> UInt32 {
         let session = connections[publisher].session
-        guard sessions[session].hasOptions else { return noIndex }
+        guard sessions[session].hasNoLocal else { return noIndex }
         return takesLocal(session, topic) ? noIndex : session
+    }
+
+    /// The same for the will of a session, whose client is gone.
+    mutating func ownSession(ofWill will: Message, _ session: UInt32?) -> UInt32 {
+        guard let session, sessions[session].isUsed, sessions[session].hasNoLocal else {
+            return noIndex
+        }
+        return takesLocal(session, will.topic) ? noIndex : session
     }
 
     @inline(never)
@@ -32,6 +40,9 @@ extension Shard {
         _ session: UInt32, _ topic: UnsafeRawBufferPointer, group: UInt32
     ) -> Bool {
         guard sessions[session].hasOptions else { return false }
+        if let target = sessions[session].connection, !connections[target].outlet.speaks5 {
+            return false
+        }
         return subscriptions.grants(
             of: session, sessions[session].subscriptions, topic, group: group
         ).grants.retainAsPublished

@@ -199,6 +199,13 @@ extension Shard {
         subscriptions.setOnline(sessions[session].subscriptions, true)
         if connections[handle].outlet.speaks5 {
             guard accept5(handle, sessionPresent: sessionPresent) else {
+                // Without CONNACK there is no will.
+                if let will = connections[handle].will {
+                    sessions.count(session, -SessionBytes.of(will: will))
+                    commits.records.willRemoved(session: sessions[session].number)
+                    will.release(in: pool)
+                    connections[handle].will = nil
+                }
                 end(handle, .outputLimit)
                 return
             }

@@ -88,7 +88,9 @@ extension Shard {
     ) -> Bool {
         let number = sessions[session].number
         let hasRoom = sessions[session].outbound.loadedInFlight < window(of: handle)
-        if !hasRoom { sessions.loads.noteUnsent(from: item.position, of: number) }
+        // A client that takes fewer at a time than before may have had this one.
+        let isBeyondAll = sessions[session].outbound.loadedInFlight >= context.limits.maxInFlight
+        if isBeyondAll { sessions.loads.noteUnsent(from: item.position, of: number) }
         var item = item
         if item.isExpired(atMs: context.wallClockMs),
             sessions.loads.isUnsent(item.position, of: number)

@@ -57,7 +57,7 @@ extension Shard {
         _ = subscriptions.add(
             session, &sessions[session].subscriptions, filter: filter, grant: grant,
             isOnline: false)
-        if grant.hasOptions { sessions[session].hasOptions = true }
+        sessions[session].note(grant)
         sessions.countSubscriptions(of: session, before: bytesBefore)
         return true
     }

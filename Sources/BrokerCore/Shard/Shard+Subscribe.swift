@@ -37,7 +37,7 @@ extension Shard {
             }
             sessions.countSubscriptions(of: session, before: bytesBefore)
         }
-        if grant.hasOptions { sessions[session].hasOptions = true }
+        sessions[session].note(grant)
         let sendsRetained =
             handling == .atEverySubscribe || handling == .atNewSubscription && subscribed == .added
         // A shared subscription gets none, as they would always go to the latest member. Walks

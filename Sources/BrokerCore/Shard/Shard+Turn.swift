@@ -219,7 +219,7 @@ extension Shard {
     public var nextDeadline: MonotonicTime? {
         let hasWork =
             connections.hasWork || commits.hasWork || walks.hasWork
-            || bans.isSearching || userDisconnects.hasWork || delayedWills.hasEnded
+            || bans.isSearching || userDisconnects.hasWork
             || subscriptions.hasUnfinished || !rechecks.isEmpty || committed.count > 0
             || system.isPublishing
             || (endedSessions.hasWork && !commits.holdsMessages)

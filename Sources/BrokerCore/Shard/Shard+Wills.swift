@@ -15,9 +15,10 @@ extension Shard {
         return false
     }
 
-    /// Publishes a will, whose message ends `expiry` seconds later; `nil` for one that stays.
+    /// Publishes a will, whose message ends `expiry` seconds later; `nil` for one that stays. `session` is
+    /// that of its client, if it goes on.
     package mutating func publishWill(
-        _ will: Message, of clientID: [UInt8]?, expiry: UInt32? = nil
+        _ will: Message, of clientID: [UInt8]?, session: UInt32? = nil, expiry: UInt32? = nil
     ) {
         guard context.isWithinLevels(will.topic) else {
             context.counters.limits.add(.maxTopicLevels)
@@ -28,7 +29,7 @@ extension Shard {
             context.notices.appendBounded(.willPublished(clientID: clientID, ReportedMessage(will)))
         }
         guard let expiry else {
-            routeWill(will)
+            routeWill(will, session)
             return
         }
         let properties = will.properties
@@ -37,14 +38,15 @@ extension Shard {
             expiresAtMs: context.wallClockMs + Int64(expiry) * 1_000,
             forwarded: properties.isEmpty ? nil : ForwardedProperties(whole: properties),
             forwardedSource: properties, pool: pool)
-        routeWill(expiring)
+        routeWill(expiring, session)
         expiring.release(in: pool)
     }
 
-    private mutating func routeWill(_ will: Message) {
+    private mutating func routeWill(_ will: Message, _ session: UInt32?) {
+        let ownSession = ownSession(ofWill: will, session)
         let (counts, needsCommit) = route(
-            will, to: receivers(of: will.topic), mustCommit: false)
-        context.budget.spend(WorkBudget.will * counts.matched)
+            will, to: receivers(of: will.topic), mustCommit: false, ownSession: ownSession)
+        context.budget.spend(WorkBudget.will * (counts.matched + 1))
         if needsCommit { commit() }
     }
 
@@ -76,40 +78,57 @@ extension Shard {
         will.release(in: pool)
     }
 
-    /// Has the will of a session that ends published in this turn: the delay ends with the session.
-    mutating func endDelayedWill(_ session: UInt32) {
-        guard !delayedWills.isEmpty, let will = delayedWills.will(of: session) else { return }
+    /// Takes the will that waits for a session which ends now, as the delay does with it; the caller
+    /// publishes it in the group of records that removes the session. `nil` for none.
+    mutating func takeDelayedWill(of session: UInt32) -> EndedWill? {
+        guard !delayedWills.isEmpty, let will = delayedWills.will(of: session) else { return nil }
+        let expiry = terms[session]?.will.expiry
         let isAllowed = mayPublishWill(will, of: session)
+        _ = delayedWills.take(session)
         sessions.count(session, -SessionBytes.of(will: will))
-        let (number, clientID) = (sessions[session].number, sessions.identifier(of: session))
-        guard
-            let refused = delayedWills.end(
-                session, number: number, clientID: clientID, isAllowed: isAllowed)
-        else { return }
-        commits.records.willRemoved(session: number)
-        refused.release(in: pool)
+        commits.records.willRemoved(session: sessions[session].number)
+        guard isAllowed else {
+            will.release(in: pool)
+            return nil
+        }
+        return EndedWill(
+            will: will, clientID: sessions.identifier(of: session), expiry: expiry)
     }
 
-    /// Publishes wills whose delay is over, or whose session has ended. In one group with its removal each,
-    /// so that it is published once.
+    /// Publishes the will of a session that has ended.
+    mutating func publish(_ ended: EndedWill?) {
+        guard let ended else { return }
+        publishWill(ended.will, of: ended.clientID, expiry: ended.expiry)
+        ended.will.release(in: pool)
+    }
+
+    /// Wills whose delay is over that are published in a turn.
+    private static var delayedPerTurn: Int { 64 }
+
+    /// Publishes wills whose delay is over. In one group with its removal each, so that it is published
+    /// once.
     mutating func publishDelayedWills() {
         guard !delayedWills.isEmpty else { return }
-        while !context.budget.isSpent, let due = delayedWills.popEnded() {
-            commits.records.willRemoved(session: due.session)
-            publishWill(due.will, of: due.clientID, expiry: due.expiry)
-            if commits.records.hasUncommittedRecords { commit() }
-            due.will.release(in: pool)
-        }
-        while !context.budget.isSpent, let due = delayedWills.popDue(now: context.now) {
+        var left = Self.delayedPerTurn
+        while left > 0, !context.budget.isSpent, let due = delayedWills.popDue(now: context.now) {
+            left -= 1
             let session = due.session
             sessions.count(session, -SessionBytes.of(will: due.will))
             commits.records.willRemoved(session: sessions[session].number)
             if mayPublishWill(due.will, of: session) {
                 publishWill(
-                    due.will, of: sessions.identifier(of: session), expiry: due.expiry)
+                    due.will, of: sessions.identifier(of: session), session: session,
+                    expiry: due.expiry)
             }
             if commits.records.hasUncommittedRecords { commit() }
             due.will.release(in: pool)
         }
     }
+}
+
+/// The will of a session that has ended before its delay was over.
+struct EndedWill {
+    let will: Message
+    let clientID: [UInt8]
+    let expiry: UInt32?
 }

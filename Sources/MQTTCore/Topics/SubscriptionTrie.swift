@@ -274,6 +274,9 @@ public struct SubscriptionTrie: ~Copyable {
 
     mutating func addPending(_ node: UInt32, _ level: UInt32) { pending.append((node, level)) }
 
+    /// Levels of the topic that was split last.
+    var levelCount: Int { levels.count }
+
     /// The bytes of a level; `nil` behind the last.
     func level(at depth: UInt32, of topic: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         guard Int(depth) < levels.count else { return nil }
