@@ -114,6 +114,14 @@ struct WakeHoursTests {
         link.shard.device(of: "phone")?.wake
     }
 
+    /// The places of the phone's device and session.
+    private func places(_ link: ShardLink) throws -> (device: UInt32, session: UInt32) {
+        let found = link.shard.features.devices.find(Array("phone".utf8), named: [])
+        let device = try #require(found)
+        let session = link.shard.session(for: device)
+        return (device, try #require(session))
+    }
+
     @Test("what comes in quiet hours is held, and told by itself, once, when they end")
     func held() throws {
         let link = try makeLink()
@@ -251,6 +259,12 @@ struct WakeHoursTests {
         publish("news/3", to: link)
         #expect(sender.topics == ["news/3"])
         #expect(link.shard.features.wakeCounters.dropped == 2)
+        // Of the turn's work, each costs as much as one that asks.
+        let (device, session) = try places(link)
+        let before = link.shard.context.budget.unitsLeft
+        link.shard.noteDropped(device, session, 3)
+        let spent = before - link.shard.context.budget.unitsLeft
+        #expect(spent == WorkBudget.wake)
     }
 
     @Test(

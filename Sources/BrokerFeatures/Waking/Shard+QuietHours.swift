@@ -92,6 +92,7 @@ extension Shard {
     /// Notes a message that is dropped: it is not asked for again after a restart either, unless an
     /// earlier one is owed still.
     mutating func noteDropped(_ device: UInt32, _ session: UInt32, _ position: UInt64) {
+        context.budget.spend(WorkBudget.wake)
         features.wakeCounters.dropped += 1
         let wake = features.devices[device].owed
         guard wake == noIndex else {
