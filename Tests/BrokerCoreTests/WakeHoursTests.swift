@@ -232,6 +232,22 @@ struct WakeHoursTests {
         #expect(sender.topics == ["alarm/1"])
     }
 
+    @Test("what came by day is told, though its queue is read again in hours that drop")
+    func readAgain() throws {
+        let link = try makeLink(quiet: "23:00-07:00", Self.rule("news/#", .hours(nil, drops: true)))
+        try addPhone(to: link)
+        publish("news/1", to: link)
+        sender.answer(link, .later(milliseconds: 1_000))
+        link.shard.context.limits.wakeQuietHours = QuietHours("22:00-07:00")
+        link.shard.adoptWakeRules()
+        let (device, session) = try places(link)
+        link.shard.examineQueue(of: session, device)
+        pass(1, in: link)
+        #expect(state(link) == .held)
+        pass(8 * 60 + 47, in: link)
+        #expect(sender.topics == ["news/1"])
+    }
+
     @Test("a rule may drop what comes in quiet hours; by day it is told")
     func dropped() throws {
         let link = try makeLink(

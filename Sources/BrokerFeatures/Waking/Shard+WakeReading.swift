@@ -6,6 +6,9 @@ import Structures
 
 /// Which messages of a queue ask for a wake, when memory does not know that: after a start, after the
 /// registration of a device, and when one that was counted has expired.
+///
+/// A queue does not say when its messages came. So none of them counts as dropped for the quiet hours
+/// that last now: it may have come by day.
 extension Shard {
     /// Notes that a message has expired which a wake may count or name: it is made anew of what waits
     /// when it is due.
@@ -49,9 +52,7 @@ extension Shard {
                 !message.isExpired(atMs: now)
             {
                 let choice = features.wakeRules.choice(for: message.topic, message.wakeRequest)
-                if let kind = choice.kind, features.devices.takes(kind, device),
-                    !isDropped(choice, device)
-                {
+                if let kind = choice.kind, features.devices.takes(kind, device) {
                     ask(
                         wake, message.topic, message.payload, choice, kind,
                         key(ofCollapsible: listed.position, sessions[session].number),
@@ -113,9 +114,7 @@ extension Shard {
             let published = StoredQoS(byte: item.publishedQoS)
             let request = published?.wake ?? .byRules
             let choice = features.wakeRules.choice(for: item.topic, request)
-            guard let kind = choice.kind, features.devices.takes(kind, handle.index),
-                !isDropped(choice, handle.index)
-            else { return }
+            guard let kind = choice.kind, features.devices.takes(kind, handle.index) else { return }
             if isNamed {
                 note(wake, item.expiresAtMs)
             } else {
