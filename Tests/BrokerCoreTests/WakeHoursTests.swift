@@ -232,6 +232,33 @@ struct WakeHoursTests {
         #expect(sender.topics == ["alarm/1"])
     }
 
+    @Test("an alert that is held is not told by what nobody sees, whichever comes first")
+    func silent() throws {
+        let link = try makeLink(
+            quiet: "22:00-07:00", WakeRule(filter: "sync/#", kind: .background),
+            Self.rule("orders/#"))
+        try addPhone(to: link)
+        publish("orders/1", to: link)
+        publish("sync/1", to: link)
+        #expect(sender.wakes.isEmpty)
+        #expect(state(link) == .held)
+        pass(8 * 60 + 47, in: link)
+        #expect(sender.topics == ["orders/1"])
+        #expect(sender.wakes.map(\.kind) == [.alert])
+        #expect(sender.wakes.map(\.waiting) == [2])
+        sender.answer(link)
+        pass(15 * 60, in: link)
+        publish("sync/2", to: link)
+        #expect(sender.topics == ["sync/2"])
+        sender.answer(link)
+        // Both come in the merging interval.
+        publish("sync/3", to: link)
+        publish("orders/2", to: link)
+        pass(1, in: link)
+        #expect(sender.wakes.isEmpty)
+        #expect(state(link) == .held)
+    }
+
     @Test("what came by day is told, though its queue is read again in hours that drop")
     func readAgain() throws {
         let link = try makeLink(quiet: "23:00-07:00", Self.rule("news/#", .hours(nil, drops: true)))
