@@ -259,6 +259,38 @@ struct WakeHoursTests {
         #expect(state(link) == .held)
     }
 
+    @Test("what was not taken, or waited for a test, is not held because of what comes after it")
+    func untold() throws {
+        let link = try makeLink(
+            quiet: "22:00-07:00", Self.rule("alarm/#", .off), Self.rule("orders/#"))
+        try addPhone(to: link)
+        publish("alarm/1", to: link)
+        sender.answer(link, .later(milliseconds: 1_000))
+        publish("orders/1", to: link)
+        pass(1, in: link)
+        #expect(sender.topics == ["alarm/1"])
+        // Its sender never answers.
+        publish("orders/2", to: link)
+        pass(6, in: link)
+        sender.ask(link)
+        link.commitAll()
+        #expect(sender.topics == ["alarm/1", "alarm/1"])
+        sender.answer(link)
+        #expect(state(link) == DeviceDetail.WakeState.none)
+        for isMeanwhile in [true, false] {
+            publish("alarm/2", to: link)
+            link.shard.tryWake(of: "phone") { _ in }
+            link.turn()
+            #expect(sender.wakes.count == 1)
+            if isMeanwhile { publish("orders/3", to: link) }
+            sender.answer(link)
+            if !isMeanwhile { publish("orders/3", to: link) }
+            pass(1, in: link)
+            #expect(sender.topics == ["alarm/2"], "\(isMeanwhile)")
+            sender.answer(link)
+        }
+    }
+
     @Test("what came by day is told, though its queue is read again in hours that drop")
     func readAgain() throws {
         let link = try makeLink(quiet: "23:00-07:00", Self.rule("news/#", .hours(nil, drops: true)))

@@ -199,7 +199,8 @@ struct OwedWakes: ~Copyable {
         lastHandOut = lastHandOut == .max ? 1 : lastHandOut + 1
         records[place].handOut = lastHandOut
         records[place].isWithdrawn = false
-        records[place].isNamed = false
+        // An operator's test leaves the name of what waits behind it.
+        if records[place].purpose == .messages { records[place].isNamed = false }
     }
 
     mutating func beginReading(_ place: UInt32) {

@@ -151,9 +151,14 @@ extension Shard {
     }
 
     /// Notes that a wake was not told, and comes again together with what came meanwhile. When that took
-    /// its name and is to be held, the queue says what of all of it may be told.
+    /// its name and is to be held, the queue says what of all of it may be told; else it has its name
+    /// still.
     mutating func noteUntold(_ wake: UInt32) {
-        guard features.wakes[wake].isNamed,
+        guard features.wakes[wake].isNamed else {
+            features.wakes[wake].isNamed = true
+            return
+        }
+        guard
             holdEnd(
                 features.wakes[wake].rule, features.wakes[wake].kind, features.wakes[wake].device)
                 != nil

@@ -266,6 +266,7 @@ extension Shard {
                     endTrial(wake)
                     continue
                 }
+                if features.wakes[wake].purpose == .messages { noteUntold(wake) }
                 makeReady(wake)
             case .ready, .reading: continue
             }
