@@ -76,13 +76,15 @@ struct WakeHoursTests {
 
     /// A phone that has registered its device and is away.
     private func addPhone(
-        _ identifier: String = "phone", zone: String = "", to link: ShardLink
+        _ identifier: String = "phone", zone: String = "", bundle: String = "b",
+        to link: ShardLink
     ) throws {
         let phone = try link.connect(identifier, cleanSession: false)
         try link.send(phone, .subscribe("#", .atLeastOnce))
         let token = Array(identifier.utf8)
         let registration =
-            [0x0A, UInt8(token.count)] + token + [0x12, 1, 0x62]
+            [0x0A, UInt8(token.count)] + token + [0x12, UInt8(bundle.utf8.count)]
+            + Array(bundle.utf8)
             + (zone.isEmpty ? [] : [0x32, UInt8(zone.utf8.count)] + Array(zone.utf8))
         try link.send(
             phone,
@@ -334,7 +336,7 @@ struct WakeHoursTests {
         publish("news/3", to: link)
         #expect(sender.topics == ["news/3"])
         #expect(link.shard.features.wakeCounters.dropped == 2)
-        // Of the turn's work, each costs as much as one that asks.
+        // Each costs the turn as much work as one that asks.
         let (device, session) = try places(link)
         let before = link.shard.context.budget.unitsLeft
         link.shard.noteDropped(device, session, 3)
@@ -384,6 +386,26 @@ struct WakeHoursTests {
         pass(1, in: link)
         publish("orders/7", to: link)
         #expect(sender.wakes.isEmpty)
+    }
+
+    @Test("a call is not repeated once it would come late", arguments: [nil, 900])
+    func lateCall(expires: Int64?) throws {
+        var rule = WakeRule(filter: "calls/#", kind: .voip)
+        rule.expiresInSeconds = expires
+        let link = try makeLink(quiet: nil, rule)
+        try addPhone(bundle: "b.voip", to: link)
+        publish("calls/1", to: link)
+        sender.answer(link, .later(milliseconds: 1_000))
+        link.advance(milliseconds: 2_000)
+        #expect(sender.topics == ["calls/1"])
+        sender.answer(link, .later(milliseconds: 600_000))
+        pass(11, in: link)
+        #expect(sender.topics == (expires == nil ? [] : ["calls/1"]))
+        #expect(link.shard.features.wakeCounters.expired == (expires == nil ? 1 : 0))
+        guard expires == nil else { return }
+        #expect(state(link) == DeviceDetail.WakeState.none)
+        publish("calls/2", to: link)
+        #expect(sender.topics == ["calls/2"])
     }
 
     @Test("alerts that nobody took do not count, and their number is stored")

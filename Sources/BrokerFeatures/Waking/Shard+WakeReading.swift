@@ -52,7 +52,9 @@ extension Shard {
                 !message.isExpired(atMs: now)
             {
                 let choice = features.wakeRules.choice(for: message.topic, message.wakeRequest)
-                if let kind = choice.kind, features.devices.takes(kind, device) {
+                if let kind = choice.kind, features.devices.takes(kind, device),
+                    !isSkipped(kind, of: wake)
+                {
                     ask(
                         wake, message.topic, message.payload, choice, kind,
                         key(ofCollapsible: listed.position, sessions[session].number),
@@ -73,6 +75,7 @@ extension Shard {
 
     private mutating func endReading(_ wake: UInt32, of session: UInt32, below position: UInt64) {
         features.wakes[wake].needsReading = false
+        features.wakes[wake].skipsCalls = false
         if features.wakes[wake].count == 0 {
             // None asks: it is not read again after the next start.
             let device = features.wakes[wake].device
@@ -114,7 +117,11 @@ extension Shard {
             let published = StoredQoS(byte: item.publishedQoS)
             let request = published?.wake ?? .byRules
             let choice = features.wakeRules.choice(for: item.topic, request)
-            guard let kind = choice.kind, features.devices.takes(kind, handle.index) else { return }
+            guard let kind = choice.kind, features.devices.takes(kind, handle.index),
+                !isSkipped(kind, of: wake)
+            else { return }
+            // How old it is, the queue does not say.
+            if kind.isCall, features.wakes[wake].called == 0 { noteCall(wake) }
             if isNamed {
                 note(wake, item.expiresAtMs)
             } else {
