@@ -52,14 +52,14 @@ package enum SystemZones {
         }
     }
 
-    /// Checks that the zone of a configuration is there; it is not read for UTC.
+    /// Checks that the zone of a configuration is one of those that ``load(directory:now:)`` finds;
+    /// nothing is read for UTC.
     package static func check(
         _ configuration: HermesConfiguration, directory: String = usualDirectory
     ) throws(Unknown) {
         let name = configuration.limits.wakeTimeZone
         guard !name.hasBytes(of: ZoneTable.utc) else { return }
-        let file = try? WholeFile("\(directory)/\(name)", maximumByteCount: ZoneRules.mostBytes)
-        guard let file, ZoneRules(file.bytes) != nil else {
+        guard load(directory: directory, now: Int64(time(nil)))[name.utf8] != nil else {
             throw Unknown(
                 description: """
                     wakes.time_zone: \(VisibleText.quoted(name)) is none of the time zones in \

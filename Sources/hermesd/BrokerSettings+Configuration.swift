@@ -61,8 +61,8 @@ extension BrokerLimits {
     /// The configured limits; unset ones follow from this machine's memory and descriptors.
     init(_ configuration: HermesConfiguration, descriptorLimit: Int) {
         self = configuration.limits
-        // Without rules nobody is woken, whatever the clock says.
-        if !wakeRules.isEmpty { wakeZones = SystemZones.load(now: hermes_wall_ms() / 1_000) }
+        // Also without rules: a publication of the HTTP API may ask for a wake itself.
+        wakeZones = SystemZones.load(now: hermes_wall_ms() / 1_000)
         keepsReceiptEvents = configuration.webhook.url != nil
         if maxConnections == nil {
             maxConnections = max(

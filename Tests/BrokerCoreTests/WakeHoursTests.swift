@@ -76,13 +76,15 @@ struct WakeHoursTests {
 
     /// A phone that has registered its device and is away.
     private func addPhone(
-        _ identifier: String = "phone", zone: String = "", to link: ShardLink
+        _ identifier: String = "phone", zone: String = "", bundle: String = "b",
+        to link: ShardLink
     ) throws {
         let phone = try link.connect(identifier, cleanSession: false)
         try link.send(phone, .subscribe("#", .atLeastOnce))
         let token = Array(identifier.utf8)
         let registration =
-            [0x0A, UInt8(token.count)] + token + [0x12, 1, 0x62]
+            [0x0A, UInt8(token.count)] + token + [0x12, UInt8(bundle.utf8.count)]
+            + Array(bundle.utf8)
             + (zone.isEmpty ? [] : [0x32, UInt8(zone.utf8.count)] + Array(zone.utf8))
         try link.send(
             phone,
@@ -112,6 +114,14 @@ struct WakeHoursTests {
 
     private func state(_ link: ShardLink) -> DeviceDetail.WakeState? {
         link.shard.device(of: "phone")?.wake
+    }
+
+    /// The places of the phone's device and session.
+    private func places(_ link: ShardLink) throws -> (device: UInt32, session: UInt32) {
+        let found = link.shard.features.devices.find(Array("phone".utf8), named: [])
+        let device = try #require(found)
+        let session = link.shard.session(for: device)
+        return (device, try #require(session))
     }
 
     @Test("what comes in quiet hours is held, and told by itself, once, when they end")
@@ -224,6 +234,81 @@ struct WakeHoursTests {
         #expect(sender.topics == ["alarm/1"])
     }
 
+    @Test("an alert that is held is not told by what nobody sees, whichever comes first")
+    func silent() throws {
+        let link = try makeLink(
+            quiet: "22:00-07:00", WakeRule(filter: "sync/#", kind: .background),
+            Self.rule("orders/#"))
+        try addPhone(to: link)
+        publish("orders/1", to: link)
+        publish("sync/1", to: link)
+        #expect(sender.wakes.isEmpty)
+        #expect(state(link) == .held)
+        pass(8 * 60 + 47, in: link)
+        #expect(sender.topics == ["orders/1"])
+        #expect(sender.wakes.map(\.kind) == [.alert])
+        #expect(sender.wakes.map(\.waiting) == [2])
+        sender.answer(link)
+        pass(15 * 60, in: link)
+        publish("sync/2", to: link)
+        #expect(sender.topics == ["sync/2"])
+        sender.answer(link)
+        // Both come in the merging interval.
+        publish("sync/3", to: link)
+        publish("orders/2", to: link)
+        pass(1, in: link)
+        #expect(sender.wakes.isEmpty)
+        #expect(state(link) == .held)
+    }
+
+    @Test("what was not taken, or waited for a test, is not held because of what comes after it")
+    func untold() throws {
+        let link = try makeLink(
+            quiet: "22:00-07:00", Self.rule("alarm/#", .off), Self.rule("orders/#"))
+        try addPhone(to: link)
+        publish("alarm/1", to: link)
+        sender.answer(link, .later(milliseconds: 1_000))
+        publish("orders/1", to: link)
+        pass(1, in: link)
+        #expect(sender.topics == ["alarm/1"])
+        // Its sender never answers.
+        publish("orders/2", to: link)
+        pass(6, in: link)
+        sender.ask(link)
+        link.commitAll()
+        #expect(sender.topics == ["alarm/1", "alarm/1"])
+        sender.answer(link)
+        #expect(state(link) == DeviceDetail.WakeState.none)
+        for isMeanwhile in [true, false] {
+            publish("alarm/2", to: link)
+            link.shard.tryWake(of: "phone") { _ in }
+            link.turn()
+            #expect(sender.wakes.count == 1)
+            if isMeanwhile { publish("orders/3", to: link) }
+            sender.answer(link)
+            if !isMeanwhile { publish("orders/3", to: link) }
+            pass(1, in: link)
+            #expect(sender.topics == ["alarm/2"], "\(isMeanwhile)")
+            sender.answer(link)
+        }
+    }
+
+    @Test("what came by day is told, though its queue is read again in hours that drop")
+    func readAgain() throws {
+        let link = try makeLink(quiet: "23:00-07:00", Self.rule("news/#", .hours(nil, drops: true)))
+        try addPhone(to: link)
+        publish("news/1", to: link)
+        sender.answer(link, .later(milliseconds: 1_000))
+        link.shard.context.limits.wakeQuietHours = QuietHours("22:00-07:00")
+        link.shard.adoptWakeRules()
+        let (device, session) = try places(link)
+        link.shard.examineQueue(of: session, device)
+        pass(1, in: link)
+        #expect(state(link) == .held)
+        pass(8 * 60 + 47, in: link)
+        #expect(sender.topics == ["news/1"])
+    }
+
     @Test("a rule may drop what comes in quiet hours; by day it is told")
     func dropped() throws {
         let link = try makeLink(
@@ -251,6 +336,12 @@ struct WakeHoursTests {
         publish("news/3", to: link)
         #expect(sender.topics == ["news/3"])
         #expect(link.shard.features.wakeCounters.dropped == 2)
+        // Each costs the turn as much work as one that asks.
+        let (device, session) = try places(link)
+        let before = link.shard.context.budget.unitsLeft
+        link.shard.noteDropped(device, session, 3)
+        let spent = before - link.shard.context.budget.unitsLeft
+        #expect(spent == WorkBudget.wake)
     }
 
     @Test(
@@ -295,6 +386,26 @@ struct WakeHoursTests {
         pass(1, in: link)
         publish("orders/7", to: link)
         #expect(sender.wakes.isEmpty)
+    }
+
+    @Test("a call is not repeated once it would come late", arguments: [nil, 900])
+    func lateCall(expires: Int64?) throws {
+        var rule = WakeRule(filter: "calls/#", kind: .voip)
+        rule.expiresInSeconds = expires
+        let link = try makeLink(quiet: nil, rule)
+        try addPhone(bundle: "b.voip", to: link)
+        publish("calls/1", to: link)
+        sender.answer(link, .later(milliseconds: 1_000))
+        link.advance(milliseconds: 2_000)
+        #expect(sender.topics == ["calls/1"])
+        sender.answer(link, .later(milliseconds: 600_000))
+        pass(11, in: link)
+        #expect(sender.topics == (expires == nil ? [] : ["calls/1"]))
+        #expect(link.shard.features.wakeCounters.expired == (expires == nil ? 1 : 0))
+        guard expires == nil else { return }
+        #expect(state(link) == DeviceDetail.WakeState.none)
+        publish("calls/2", to: link)
+        #expect(sender.topics == ["calls/2"])
     }
 
     @Test("alerts that nobody took do not count, and their number is stored")

@@ -44,6 +44,22 @@ struct ConfigCommandTests {
         #expect(try await run(["config", "check", config]).exitCode == 0)
     }
 
+    @Test("a time zone is one of those by which quiet hours run, not any file that has its form")
+    func timeZone() async throws {
+        let folder = try TemporaryFolder()
+        for (zone, isKnown) in [
+            ("Europe/Berlin", true), ("UTC", true), ("right/Europe/Berlin", false),
+            ("posix/Europe/Berlin", false), ("Europe//Berlin", false), ("Moon/Tycho", false),
+        ] {
+            let config = try folder.write(
+                "data_directory: \(folder.path)/none\nwakes: {time_zone: \(zone)}",
+                to: "hermes.yaml")
+            let checked = try await run(["config", "check", config])
+            #expect(checked.exitCode == (isKnown ? 0 : 2), "\(zone): \(checked.errors)")
+            #expect(checked.errors.contains("none of the time zones") == !isKnown, "\(zone)")
+        }
+    }
+
     @Test("a data directory whose parent is missing is refused, as the start would")
     func noParent() async throws {
         let folder = try TemporaryFolder()

@@ -156,6 +156,22 @@ struct AccessTokenTests {
         }
     }
 
+    @Test("a token of an account that was replaced while it was asked for is not used")
+    func replaced() {
+        var tokens = AccessTokens()
+        tokens.asked()
+        tokens.reset()
+        tokens.answered(200, Self.answer("former"), retryAfter: nil, at: 0)
+        #expect(tokens.current(at: 0) == nil)
+        tokens.answered(400, [], retryAfter: nil, at: 0)
+        tokens.lost(at: 0)
+        #expect(tokens.failure == nil)
+        #expect(tokens.isDue(at: 0))
+        tokens.asked()
+        tokens.answered(200, Self.answer("new"), retryAfter: nil, at: 0)
+        #expect(tokens.current(at: 0)?.text == "new")
+    }
+
     @Test(
         "a refused token is given up unless it is new, and an old one's refusal concerns no other")
     func refusals() {

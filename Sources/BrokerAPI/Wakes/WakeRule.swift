@@ -17,6 +17,17 @@ public enum WakeKind: UInt8, Sendable, BitwiseCopyable, CaseIterable {
 }
 
 extension WakeKind {
+    /// True for what is over when it comes late.
+    public var isCall: Bool { self == .voip || self == .pushToTalk }
+
+    /// True for what the user of a phone neither sees nor hears when it comes.
+    public var isSilent: Bool {
+        switch self {
+        case .background, .badge, .liveActivity: true
+        case .alert, .voip, .pushToTalk: false
+        }
+    }
+
     /// The word for it in rules and documents.
     public var name: String {
         switch self {

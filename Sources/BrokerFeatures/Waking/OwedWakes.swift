@@ -44,10 +44,15 @@ struct OwedWakes: ~Copyable {
         var hasDropped = false
         /// True when what its sender has is an alert, which counts for the cap.
         var isAlertOfSender = false
+        /// True when the calls among them come too late: the queue is read for the others.
+        var skipsCalls = false
         /// True until memory knows the messages from the cursor on.
         var needsReading = false
         var attempts: UInt8 = 0
         var kind = WakeKind.alert
+        /// When the newest call was asked for, or found in the queue, in the units of `Shard+Calls`; 0 before
+        /// the first. A device has no room for more.
+        var called: UInt16 = 0
         /// Index of the rule; `nil` before a message asked for the wake.
         var rule: UInt8?
         var timer: UInt32 = noIndex
@@ -199,7 +204,8 @@ struct OwedWakes: ~Copyable {
         lastHandOut = lastHandOut == .max ? 1 : lastHandOut + 1
         records[place].handOut = lastHandOut
         records[place].isWithdrawn = false
-        records[place].isNamed = false
+        // An operator's test leaves the name of what waits behind it.
+        if records[place].purpose == .messages { records[place].isNamed = false }
     }
 
     mutating func beginReading(_ place: UInt32) {

@@ -92,6 +92,7 @@ extension Shard {
     /// Notes a message that is dropped: it is not asked for again after a restart either, unless an
     /// earlier one is owed still.
     mutating func noteDropped(_ device: UInt32, _ session: UInt32, _ position: UInt64) {
+        context.budget.spend(WorkBudget.wake)
         features.wakeCounters.dropped += 1
         let wake = features.devices[device].owed
         guard wake == noIndex else {
@@ -137,18 +138,27 @@ extension Shard {
     // MARK: Several messages of one wake
 
     /// True when a message of a rule names the wake from now on: the newest does, unless it is held
-    /// and the one before is not.
+    /// and the one before may be told. What nobody sees goes along with an alert that is held, since it
+    /// would use the alert up; a call rings now.
     mutating func takesName(_ rule: UInt8?, _ kind: WakeKind, of wake: UInt32) -> Bool {
         let device = features.wakes[wake].device
         // What its sender has is told, or given back, and then looked at anew.
-        guard features.wakes[wake].isNamed, holdEnd(rule, kind, device) != nil else { return true }
-        return holdEnd(features.wakes[wake].rule, features.wakes[wake].kind, device) != nil
+        guard features.wakes[wake].isNamed else { return true }
+        let former = features.wakes[wake].kind
+        let isHeld = holdEnd(features.wakes[wake].rule, former, device) != nil
+        guard holdEnd(rule, kind, device) != nil else { return !(isHeld && kind.isSilent) }
+        return isHeld || former.isSilent
     }
 
     /// Notes that a wake was not told, and comes again together with what came meanwhile. When that took
-    /// its name and is to be held, the queue says what of all of it may be told.
+    /// its name and is to be held, the queue says what of all of it may be told; else it has its name
+    /// still.
     mutating func noteUntold(_ wake: UInt32) {
-        guard features.wakes[wake].isNamed,
+        guard features.wakes[wake].isNamed else {
+            features.wakes[wake].isNamed = true
+            return
+        }
+        guard
             holdEnd(
                 features.wakes[wake].rule, features.wakes[wake].kind, features.wakes[wake].device)
                 != nil

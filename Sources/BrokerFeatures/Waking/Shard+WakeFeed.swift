@@ -119,6 +119,7 @@ extension Shard {
             endWake(of: device)
             return false
         }
+        skipLateCall(place)
         guard !features.wakes[place].needsReading else {
             beginReading(place, of: session)
             return false

@@ -6,6 +6,9 @@ import Structures
 
 /// Which messages of a queue ask for a wake, when memory does not know that: after a start, after the
 /// registration of a device, and when one that was counted has expired.
+///
+/// A queue does not say when its messages came. So none of them counts as dropped for the quiet hours
+/// that last now: it may have come by day.
 extension Shard {
     /// Notes that a message has expired which a wake may count or name: it is made anew of what waits
     /// when it is due.
@@ -50,7 +53,7 @@ extension Shard {
             {
                 let choice = features.wakeRules.choice(for: message.topic, message.wakeRequest)
                 if let kind = choice.kind, features.devices.takes(kind, device),
-                    !isDropped(choice, device)
+                    !isSkipped(kind, of: wake)
                 {
                     ask(
                         wake, message.topic, message.payload, choice, kind,
@@ -72,6 +75,7 @@ extension Shard {
 
     private mutating func endReading(_ wake: UInt32, of session: UInt32, below position: UInt64) {
         features.wakes[wake].needsReading = false
+        features.wakes[wake].skipsCalls = false
         if features.wakes[wake].count == 0 {
             // None asks: it is not read again after the next start.
             let device = features.wakes[wake].device
@@ -114,8 +118,10 @@ extension Shard {
             let request = published?.wake ?? .byRules
             let choice = features.wakeRules.choice(for: item.topic, request)
             guard let kind = choice.kind, features.devices.takes(kind, handle.index),
-                !isDropped(choice, handle.index)
+                !isSkipped(kind, of: wake)
             else { return }
+            // How old it is, the queue does not say.
+            if kind.isCall, features.wakes[wake].called == 0 { noteCall(wake) }
             if isNamed {
                 note(wake, item.expiresAtMs)
             } else {

@@ -56,6 +56,7 @@ extension Shard {
         features.wakes[wake].target = position + 1
         features.wakes[wake].ticket = delivery.ticket
         let key = delivery.mark == CollapseIndex.mark ? features.collapse.current.key : nil
+        if kind.isCall { noteCall(wake) }
         ask(wake, message.topic, message.payload, choice, kind, key, message.expiresAtMs)
         if isNew {
             schedule(wake, of: session)
@@ -266,6 +267,7 @@ extension Shard {
                     endTrial(wake)
                     continue
                 }
+                if features.wakes[wake].purpose == .messages { noteUntold(wake) }
                 makeReady(wake)
             case .ready, .reading: continue
             }

@@ -35,6 +35,9 @@ struct AccessTokens {
     private var lastNumber: Int64 = 0
     private var failures: UInt64 = 0
     private var nextTry: UInt64 = 0
+    /// Counts the accounts; and that for which a token was last asked for.
+    private var account: UInt64 = 0
+    private var askedAccount: UInt64 = 0
     /// Why the last request brought no token; `nil` after one that did.
     private(set) var failure: String?
 
@@ -49,10 +52,15 @@ struct AccessTokens {
         now >= nextTry && (token.map { now >= $0.renewed } ?? true)
     }
 
-    /// Takes the answer of the token service.
+    /// Notes that a token is asked for. One request is under way at a time.
+    mutating func asked() { askedAccount = account }
+
+    /// Takes the answer of the token service; one for an account that was replaced meanwhile is of no
+    /// use.
     mutating func answered(
         _ status: Int, _ body: [UInt8], retryAfter: UInt64?, at now: UInt64
     ) {
+        guard askedAccount == account else { return }
         var members: [JSONMember] = []
         if case .object(let read)? = try? JSONParser.parse(body) { members = read }
         func text(_ name: ForeignText) -> String? {
@@ -82,7 +90,10 @@ struct AccessTokens {
     }
 
     /// The request got no answer.
-    mutating func lost(at now: UInt64) { failed("no answer", pause: nil, at: now) }
+    mutating func lost(at now: UInt64) {
+        guard askedAccount == account else { return }
+        failed("no answer", pause: nil, at: now)
+    }
 
     private mutating func failed(_ reason: String, pause: UInt64?, at now: UInt64) {
         let grown = min(Self.firstPause << min(failures, 8), Self.longestPause)
@@ -103,9 +114,9 @@ struct AccessTokens {
 
     /// Forgets the token and its failures, because the account has changed.
     mutating func reset() {
-        let number = lastNumber
+        let (number, asked, next) = (lastNumber, askedAccount, account + 1)
         self = AccessTokens()
-        lastNumber = number
+        (lastNumber, askedAccount, account) = (number, asked, next)
     }
 
     private static func isWord(_ text: String) -> Bool {

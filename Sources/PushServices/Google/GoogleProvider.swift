@@ -101,6 +101,7 @@ final class GoogleProvider: PushProvider {
         _ fields: inout RequestFields, on service: Int, at now: UInt64
     ) -> [UInt8]? {
         let account = account(of: service)
+        tokens[ServiceRoutes.identity(service)].asked()
         guard let body = account.tokenRequest(at: Self.wallClock) else {
             tokens[ServiceRoutes.identity(service)].lost(at: now)
             return nil

@@ -55,10 +55,14 @@ public struct DatabaseRepair {
 
     /// Moves what the write-ahead log holds to the file, and with it newer versions of damaged pages.
     private static func emptyLog(_ path: String) throws(StoreFailure) {
+        guard access(path, F_OK) == 0 else {
+            throw StoreFailure(operation: "open", path: path, errno: errno)
+        }
+        // SQLite moves the log also when it closes a file, and may make one without checksums worse.
+        try requireSums(path)
+        // Without a log there is nothing to move, and SQLite opens no file that has lost its end.
+        guard hasLog(path) else { return }
         do throws(StoreFailure) {
-            guard access(path, F_OK) == 0 else {
-                throw StoreFailure(operation: "open", path: path, errno: errno)
-            }
             let connection = try SQLiteConnection.open(
                 path, .readWrite, cacheBytes: Database.cacheBytes)
             try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)", "repair")
@@ -66,11 +70,32 @@ public struct DatabaseRepair {
             guard error.kind == .damaged else { throw error }
             throw unsaved(path, error.reason)
         }
-        var status = stat()
-        guard stat(path + "-wal", &status) != 0 || status.st_size == 0 else {
+        guard !hasLog(path) else {
             throw StoreFailure(
                 operation: "repair", path: path, reason: "another program reads it", kind: .locked,
                 cure: "End that program, and repeat.")
+        }
+    }
+
+    private static func hasLog(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path + "-wal", &status) == 0 && status.st_size > 0
+    }
+
+    private static func requireSums(_ path: String) throws(StoreFailure) {
+        switch try PageFile(path).sums() {
+        case .there: return
+        case .none:
+            throw StoreFailure(
+                operation: "repair", path: path, reason: "its pages have no checksums",
+                kind: .other,
+                cure: "Start the broker once: it gives them to a sound database, and says what to "
+                    + "do about another.")
+        case .unknown:
+            throw StoreFailure(
+                operation: "repair", path: path, reason: "its first page is damaged",
+                kind: .damaged,
+                cure: "Copy the file and its log (hermes.sqlite-wal) aside, and start on a backup.")
         }
     }
 

@@ -20,8 +20,47 @@ struct PageFile: ~Copyable {
 
     init(_ path: String) throws(StoreFailure) {
         let file = try Self.open(path)
-        count = try Self.pageCount(of: file)
+        let there = try Self.pageCount(of: file)
+        // Pages that the end of the file has lost are damaged.
+        count = max(there, Self.header(of: file).flatMap(Self.toldCount) ?? 0)
         self.file = file
+    }
+
+    /// What the first page says of the checksums of all.
+    enum Sums {
+        case there
+        /// A program without them has written the file.
+        case none
+        /// It is not the first page of a database.
+        case unknown
+    }
+
+    /// What the first page says of checksums, which it is asked before the file changes.
+    func sums() -> Sums {
+        guard var page = Self.page(1, of: file) else { return .unknown }
+        // Flipped bits are corrected before it is believed.
+        _ = hermes_page_verify(&page)
+        guard page.starts(with: Array("SQLite format 3\0".utf8)) else { return .unknown }
+        let isSealed =
+            page.number(at: 16, bytes: 2) == UInt64(hermes_page_bytes)
+            && page[20] == UInt8(hermes_page_reserved)
+            && page[Self.usable...].contains { $0 != 0 }
+        return isSealed ? .there : .none
+    }
+
+    /// The first page, corrected; `nil` when it is damaged, or has no checksums.
+    private static func header(of file: borrowing OpenFile) -> [UInt8]? {
+        guard var page = page(1, of: file), hermes_page_verify(&page) != hermes_page_damaged else {
+            return nil
+        }
+        return page
+    }
+
+    /// The number of pages that a header tells; `nil` when a program that does not keep it has written
+    /// last.
+    private static func toldCount(_ header: [UInt8]) -> UInt32? {
+        guard header.number(at: 24, bytes: 4) == header.number(at: 92, bytes: 4) else { return nil }
+        return header.pageNumber(at: 28)
     }
 
     private static func open(_ path: String) throws(StoreFailure) -> OpenFile {
@@ -46,6 +85,17 @@ struct PageFile: ~Copyable {
     /// A page; `nil` when it is damaged, or is none of the file's.
     mutating func page(_ number: UInt32) -> [UInt8]? {
         guard number >= 1, number <= count, !damaged.contains(number) else { return nil }
+        guard var page = Self.page(number, of: file),
+            hermes_page_verify(&page) != hermes_page_damaged
+        else {
+            damaged.insert(number)
+            return nil
+        }
+        return page
+    }
+
+    /// A page as it is in the file; `nil` when not all of it can be read.
+    private static func page(_ number: UInt32, of file: borrowing OpenFile) -> [UInt8]? {
         var page = [UInt8](repeating: 0, count: Int(hermes_page_bytes))
         let start = off_t(number - 1) * off_t(hermes_page_bytes)
         let descriptor = file.descriptor
@@ -61,11 +111,7 @@ struct PageFile: ~Copyable {
             guard read > 0 else { break }
             filled += read
         }
-        guard filled == page.count, hermes_page_verify(&page) != hermes_page_damaged else {
-            damaged.insert(number)
-            return nil
-        }
-        return page
+        return filled == page.count ? page : nil
     }
 }
 

@@ -139,6 +139,51 @@ struct DatabaseRepairTests {
         }
     }
 
+    @Test("pages that the end of the file has lost cost their own rows", arguments: [1, 7, 20])
+    func truncated(lost: Int) throws {
+        let (bytes, former) = try Self.stored()
+        let pages = bytes.count / Int(hermes_page_bytes)
+        let damaged = Damaged(Array(bytes.dropLast(lost * Int(hermes_page_bytes))), pages: [])
+        let report = try DatabaseRepair.run(in: damaged.folder.path)
+        #expect(report.folder != nil)
+        #expect(report.losses.contains { $0.contains("\(pages - lost + 1)") }, "\(report.losses)")
+        #expect(try DatabaseCheck(directory: damaged.folder.path).run() == [])
+        #expect(Self.compare(try damaged.model(), with: former) > 0)
+        _ = unlink("\(damaged.folder.path)/damage.txt")
+    }
+
+    @Test(
+        "a file whose first page tells of no checksums stays as it is, with its log",
+        arguments: [true, false])
+    func unsealed(hasMagic: Bool) throws {
+        let (bytes, _) = try Self.stored()
+        let damaged = Damaged(bytes, pages: [])
+        let database = try Database(directory: damaged.folder.path)
+        var segment = SegmentBuilder(2)
+        segment.session(999, "late")
+        try segment.apply(to: database)
+        let crashed = damaged.folder.copyAfterCrash()
+        var file = DatabaseFolder.read(crashed.file)
+        if hasMagic {
+            let end = Int(hermes_page_bytes)
+            for index in end - Int(hermes_page_reserved)..<end { file[index] = 0 }
+        } else {
+            for index in 0..<64 { file[index] ^= 0xFF }
+        }
+        DatabaseFolder.write(file, to: crashed.file)
+        let log = DatabaseFolder.read(crashed.file + "-wal")
+        #expect(!log.isEmpty)
+        let failure = #expect(throws: StoreFailure.self) {
+            _ = try DatabaseRepair.run(in: crashed.path)
+        }
+        #expect(failure?.kind == (hasMagic ? .other : .damaged))
+        let cure = hasMagic ? "Start the broker once" : "Copy the file and its log"
+        #expect(failure?.cure?.hasPrefix(cure) == true, "\(String(describing: failure))")
+        #expect(DatabaseFolder.read(crashed.file) == file)
+        try #require(crashed.names.contains("hermes.sqlite-wal"))
+        #expect(DatabaseFolder.read(crashed.file + "-wal") == log)
+    }
+
     @Test("a sound database stays as it is")
     func sound() throws {
         let (bytes, former) = try Self.stored()
