@@ -44,6 +44,7 @@ struct ArrivalRouteTests {
         "wrong queries are refused by parameter",
         arguments: [
             ("losses=yes", "losses"), ("limit=0", "limit"), ("cursor=x", "cursor"),
+            ("client_id=x&limit=false", "limit"), ("client_id=x&cursor=x", "cursor"),
             ("client_id=", "client_id"), ("client_id=%00", "client_id"),
             ("network=wifi", "network"),
         ])

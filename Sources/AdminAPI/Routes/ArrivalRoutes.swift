@@ -16,6 +16,9 @@ struct ArrivalRoutes: Sendable {
             let withLosses = try request.query.bool("losses") ?? false
             if let clientID = request.query["client_id"] {
                 _ = try ClientIDText(clientID, field: "client_id")
+                // One client needs no page, and what asks for one is checked all the same.
+                _ = try request.query.pageSize()
+                _ = try request.query.placeCursor(UInt32.self)
                 var page = try await broker.ask(ShowArrivals(clientID: clientID))
                 if withLosses { page.clients.removeAll { $0.counts.losses == 0 } }
                 return try Response.json(page)
