@@ -2,7 +2,9 @@ import MQTTCodec
 
 /// The packets that a scenario sends once per connection.
 enum ClientPackets {
-    /// True when all connections speak MQTT 5.0; set once, before any is made.
+    /// True when all connections speak MQTT 5.0.
+    // Safe: the tool has one thread, which sets this while it reads its options, before it makes a
+    // connection.
     nonisolated(unsafe) static var speaks5 = false
     /// Bytes of the length of no properties, where a packet of 5.0 has some.
     static var propertyLengthBytes: Int { speaks5 ? 1 : 0 }
