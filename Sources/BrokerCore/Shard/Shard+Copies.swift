@@ -18,13 +18,12 @@ extension Shard {
             drop(session, .slowReader)
             return false
         }
-        if connections[target].outlet.speaks5 || raw.is5 {
-            guard appendRaw5(raw, group: group, of: session, to: target) else { return false }
-        } else {
-            connections[target].outlet.append(
-                packet: raw.packet, count: raw.size, pool: context.pool)
+        guard !raw.is5, !connections[target].outlet.speaks5 else {
+            return deliverRaw5(raw, group: group, of: session, to: target)
         }
         sessions[session].publishesSent += 1
+        connections[target].outlet.append(
+            packet: raw.packet, count: raw.size, pool: context.pool)
         connections.markDirty(target)
         return true
     }

@@ -231,6 +231,7 @@ extension Shard {
         guard let target = sessions[session].connection, connections[target].machine.isActive
         else { return }
         let bound = rights.steps + WorkBudget.mostRuleSteps
+        let window = window(of: target)
         while true {
             guard rights.steps <= bound else {
                 rechecks.add(target)
@@ -243,7 +244,7 @@ extension Shard {
                 return
             }
             let next = sessions[session].outbound.next(
-                limit: window(of: target), pool: context.pool
+                limit: window, pool: context.pool
             ) { ticket in
                 // A message loaded from the store waits for all tickets up to its own.
                 commits.areCommitted(through: ticket)
@@ -287,7 +288,7 @@ extension Shard {
         guard
             append(
                 item.message, qos: item.qos, retain: item.retain, isDuplicate: false,
-                identifier: item.qos == .atMostOnce ? 0 : item.packetIdentifier.rawValue,
+                identifier: item.packetIdentifier.rawValue,
                 group: item.group, of: session, to: target)
         else {
             giveUp(item, of: session)

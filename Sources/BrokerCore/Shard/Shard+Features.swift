@@ -28,7 +28,7 @@ extension Shard {
             acknowledge(
                 handle, .puback, identifier,
                 needsCommit: commits.records.hasUncommittedRecords,
-                requestBytes: publish.packet.count)
+                requestBytes: publish.packetBytes)
         case .exactlyOnce(let identifier, _):
             context.counters.publishesReceivedExactlyOnce += 1
             guard !sessions[session].inbound.contains(identifier) else {
@@ -48,7 +48,7 @@ extension Shard {
             followers.take(&self, payload, from: session)
             acknowledge(
                 handle, .pubrec, identifier, needsCommit: commits.records.hasUncommittedRecords,
-                requestBytes: publish.packet.count)
+                requestBytes: publish.packetBytes)
         }
     }
 

@@ -59,7 +59,7 @@ extension Shard {
 
     // MARK: PUBLISH
 
-    /// Appends a message to the output of a session's client; `identifier` is 0 at QoS 0. False when the
+    /// Appends a message to the output of a session's client; `identifier` counts above QoS 0. False when the
     /// packet is larger than the client takes [MQTT-3.1.2-24].
     @inline(__always)
     mutating func append(
@@ -107,45 +107,51 @@ extension Shard {
         return layout.count <= clients5[target].maximumPacketSize
     }
 
-    /// Appends a packet of QoS 0 where publisher or receiver speaks MQTT 5.0; false when it is larger
-    /// than the client takes, which counts as lost.
+    /// Copies a packet of QoS 0 where publisher or receiver speaks MQTT 5.0; false when it is larger than
+    /// the client takes, which counts as lost.
     @inline(never)
-    mutating func appendRaw5(
+    mutating func deliverRaw5(
         _ raw: RawPublish, group: UInt32, of session: UInt32, to target: Handle
     ) -> Bool {
-        guard connections[target].outlet.speaks5 else {
+        if !connections[target].outlet.speaks5 {
             appendRaw3(raw, to: target)
-            return true
-        }
-        let most = clients5[target].maximumPacketSize
-        if raw.is5, !sessions[session].hasOptions {
-            guard raw.size <= most else {
+        } else if raw.is5, !sessions[session].hasOptions,
+            raw.size <= clients5[target].maximumPacketSize
+        {
+            connections[target].outlet.append(
+                packet: raw.packet, count: raw.size, pool: context.pool)
+        } else {
+            guard appendRaw5(raw, group: group, of: session, to: target) else {
                 drop(session, .tooLarge)
                 return false
             }
-            connections[target].outlet.append(
-                packet: raw.packet, count: raw.size, pool: context.pool)
-            return true
         }
-        let hop = hop(raw.topic, expiresAtMs: 0, group: group, of: session)
+        sessions[session].publishesSent += 1
+        connections.markDirty(target)
+        return true
+    }
+
+    /// Appends the message of a packet with a header of its own; false when it is too large.
+    private mutating func appendRaw5(
+        _ raw: RawPublish, group: UInt32, of session: UInt32, to target: Handle
+    ) -> Bool {
+        let (topic, payload) = (raw.topic, raw.payload)
+        let hop = hop(topic, expiresAtMs: 0, group: group, of: session)
         guard
             let layout = PublishLayout5(
-                topicCount: raw.topic.count, payloadCount: raw.payload.count, qos: .atMostOnce,
-                hop: hop), layout.count <= most
-        else {
-            drop(session, .tooLarge)
-            return false
-        }
+                topicCount: topic.count, payloadCount: payload.count, qos: .atMostOnce, hop: hop),
+            layout.count <= clients5[target].maximumPacketSize
+        else { return false }
         let pool = context.pool
         connections[target].outlet.withOutput { output in
             let destination = output.append(layout.count, pool: pool)
             PublishEncoder5.writeHeader(
-                layout, to: destination, topic: raw.topic, qos: .atMostOnce, retain: false,
+                layout, to: destination, topic: topic, qos: .atMostOnce, retain: false,
                 isDuplicate: false, packetIdentifier: 0, hop: hop, forwarded: nil,
                 forwardedSource: UnsafeRawBufferPointer(start: nil, count: 0))
-            if let base = raw.payload.baseAddress {
+            if let base = payload.baseAddress {
                 (destination + layout.headerCount).copyMemory(
-                    from: base, byteCount: raw.payload.count)
+                    from: base, byteCount: payload.count)
             }
         }
         return true
@@ -153,16 +159,17 @@ extension Shard {
 
     /// Appends a publisher's packet of 5.0 in the form of 3.1.1.
     private mutating func appendRaw3(_ raw: RawPublish, to target: Handle) {
+        let (topic, payload) = (raw.topic, raw.payload)
         let header = PublishEncoder.headerSize(
-            topicCount: raw.topic.count, payloadCount: raw.payload.count, qos: .atMostOnce)
+            topicCount: topic.count, payloadCount: payload.count, qos: .atMostOnce)
         let pool = context.pool
         connections[target].outlet.withOutput { output in
-            let destination = output.append(header + raw.payload.count, pool: pool)
+            let destination = output.append(header + payload.count, pool: pool)
             PublishEncoder.writeHeader(
-                to: destination, topic: raw.topic, payloadCount: raw.payload.count,
-                qos: .atMostOnce, retain: false, isDuplicate: false, packetIdentifier: 0)
-            if let base = raw.payload.baseAddress {
-                (destination + header).copyMemory(from: base, byteCount: raw.payload.count)
+                to: destination, topic: topic, payloadCount: payload.count, qos: .atMostOnce,
+                retain: false, isDuplicate: false, packetIdentifier: 0)
+            if let base = payload.baseAddress {
+                (destination + header).copyMemory(from: base, byteCount: payload.count)
             }
         }
     }

@@ -6,6 +6,8 @@ import Structures
 
 /// PUBLISH and PUBREL of a publisher of any version.
 extension Shard {
+    /// Inlined where each version comes in, so that neither asks for the other's parts.
+    @inline(__always)
     mutating func receivePublish(_ handle: Handle, _ publish: IncomingPublish) {
         let session = connections[handle].session
         context.counters.publishesReceived += 1
@@ -39,7 +41,9 @@ extension Shard {
                 withdraw(publish, session)
                 return
             }
-            if raw.map({ routeAtMostOnce($0, to: matches, from: handle) }) != true,
+            if raw.map({
+                routeAtMostOnce($0, topic, publish.payload.count, to: matches, from: handle)
+            }) != true,
                 route(publish, to: matches, from: handle, holdsIdentifier: false).needsCommit
             {
                 commit()
@@ -59,7 +63,7 @@ extension Shard {
             }
             acknowledge(
                 handle, .puback, identifier, routed.code, needsCommit: routed.needsCommit,
-                requestBytes: publish.packet.count)
+                requestBytes: publish.packetBytes)
         case .exactlyOnce(let identifier, _):
             context.counters.publishesReceivedExactlyOnce += 1
             if sessions[session].inbound.contains(identifier) {
@@ -93,7 +97,7 @@ extension Shard {
             if routed.code.isFailure { forgetInbound(identifier, session) }
             acknowledge(
                 handle, .pubrec, identifier, routed.code, needsCommit: routed.needsCommit,
-                requestBytes: publish.packet.count)
+                requestBytes: publish.packetBytes)
         }
         if mayBeRead(topic) { followers.read(&self, topic, publish.payload, from: session) }
     }
@@ -114,6 +118,7 @@ extension Shard {
 
     /// Routes a client's message; `needsCommit` when its acknowledgement must wait for a commit. `code` is
     /// what PUBACK or PUBREC of 5.0 says.
+    @inline(__always)
     private mutating func route(
         _ publish: IncomingPublish, to matches: UnsafeBufferPointer<SubscriptionTrie.Match>,
         from publisher: Handle, holdsIdentifier: Bool
@@ -156,14 +161,14 @@ extension Shard {
         case .atLeastOnce(let identifier, _):
             acknowledge(
                 handle, .puback, identifier, code, needsCommit: false,
-                requestBytes: publish.packet.count)
+                requestBytes: publish.packetBytes)
         case .exactlyOnce(let identifier, _):
             let session = connections[handle].session
             // What was taken over before is answered as before [MQTT-4.3.3-10].
             let isKnown = sessions[session].inbound.contains(identifier)
             acknowledge(
                 handle, .pubrec, identifier, isKnown ? .success : code, needsCommit: false,
-                requestBytes: publish.packet.count)
+                requestBytes: publish.packetBytes)
         }
     }
 

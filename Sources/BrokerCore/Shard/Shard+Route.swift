@@ -9,19 +9,19 @@ extension Shard {
     /// Routes a packet of QoS 0 without RETAIN, the common case, by copying it to each receiver.
     /// False when the message needs ``route(_:to:mustCommit:)``.
     package mutating func routeAtMostOnce(
-        _ raw: RawPublish, to matches: UnsafeBufferPointer<SubscriptionTrie.Match>,
-        from publisher: Handle
+        _ raw: RawPublish, _ topic: UnsafeRawBufferPointer, _ payloadCount: Int,
+        to matches: UnsafeBufferPointer<SubscriptionTrie.Match>, from publisher: Handle
     ) -> Bool {
         guard !context.topicTraces.isActive else { return false }
         var sent: UInt64 = 0
-        guard !Message.sharesPayload(count: raw.payload.count, receivers: matches.count) else {
+        guard !Message.sharesPayload(count: payloadCount, receivers: matches.count) else {
             return false
         }
         var receivers = matches.count
         if subscriptions.hasShared {
             receivers +=
                 chooseMembers(
-                    raw.topic, qos: .atMostOnce, bytes: raw.size, from: .connection(publisher)
+                    topic, qos: .atMostOnce, bytes: raw.size, from: .connection(publisher)
                 ).count
             connections.beginDelivery(to: receivers)
             for choice in subscriptions.members
@@ -31,7 +31,7 @@ extension Shard {
         } else {
             connections.beginDelivery(to: receivers)
         }
-        let ownSession = ownSession(of: publisher, raw.topic)
+        let ownSession = ownSession(of: publisher, topic)
         for match in matches
         where match.session != ownSession && deliverAtMostOnce(raw, to: match.session) {
             sent += 1
@@ -39,7 +39,7 @@ extension Shard {
         connections.endDelivery()
         spend(on: receivers, WorkBudget.delivery(bytes: raw.size, qos: .atMostOnce))
         context.counters.publishesSent += sent
-        context.counters.publishBytesSent &+= sent &* UInt64(raw.payload.count)
+        context.counters.publishBytesSent &+= sent &* UInt64(payloadCount)
         return true
     }
 
