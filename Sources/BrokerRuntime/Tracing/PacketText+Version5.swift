@@ -65,13 +65,7 @@ extension PacketText {
                 text = "PUBLISH \(string(name.range)) (alias \(alias.rawValue)), "
             case .alias(let alias): text = "PUBLISH alias \(alias.rawValue), "
             }
-            switch publish.delivery {
-            case .atMostOnce: text += "QoS 0"
-            case .atLeastOnce(let identifier, let isDuplicate):
-                text += "QoS 1, id \(identifier.rawValue)\(isDuplicate ? ", DUP" : "")"
-            case .exactlyOnce(let identifier, let isDuplicate):
-                text += "QoS 2, id \(identifier.rawValue)\(isDuplicate ? ", DUP" : "")"
-            }
+            text += Self.text(publish.delivery)
             text += ", \(payloadBytes(publish.payload)) bytes"
             if publish.retain { text += ", RETAIN" }
             if let seconds = publish.properties.messageExpiryInterval(in: bytes.bytes) {

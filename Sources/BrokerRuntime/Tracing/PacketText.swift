@@ -68,13 +68,7 @@ struct PacketText {
                 + (connack.sessionPresent ? ", session present" : "")
         case .publish(let publish):
             text = "PUBLISH \(string(publish.topic.range)), "
-            switch publish.delivery {
-            case .atMostOnce: text += "QoS 0"
-            case .atLeastOnce(let identifier, let isDuplicate):
-                text += "QoS 1, id \(identifier.rawValue)\(isDuplicate ? ", DUP" : "")"
-            case .exactlyOnce(let identifier, let isDuplicate):
-                text += "QoS 2, id \(identifier.rawValue)\(isDuplicate ? ", DUP" : "")"
-            }
+            text += Self.text(publish.delivery)
             text += ", \(payloadBytes ?? Int(publish.payload.count)) bytes"
             if publish.retain { text += ", RETAIN" }
             payload = [UInt8](bytes[publish.payload].prefix(TraceRequest.mostPayloadBytes))
@@ -104,6 +98,18 @@ struct PacketText {
         case .pingreq: text = "PINGREQ"
         case .pingresp: text = "PINGRESP"
         case .disconnect: text = "DISCONNECT"
+        }
+    }
+
+    /// QoS, packet identifier and DUP of a PUBLISH.
+    static func text(_ delivery: Delivery) -> String {
+        func text(_ identifier: PacketIdentifier, _ isDuplicate: Bool) -> String {
+            ", id \(identifier.rawValue)" + (isDuplicate ? ", DUP" : "")
+        }
+        return switch delivery {
+        case .atMostOnce: "QoS 0"
+        case .atLeastOnce(let identifier, let isDuplicate): "QoS 1" + text(identifier, isDuplicate)
+        case .exactlyOnce(let identifier, let isDuplicate): "QoS 2" + text(identifier, isDuplicate)
         }
     }
 

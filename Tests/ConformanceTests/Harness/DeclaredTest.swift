@@ -1,4 +1,5 @@
 import Glibc
+import Testing
 
 /// A test of this target, read from its source.
 struct DeclaredTest {
@@ -47,6 +48,30 @@ struct TestSources {
             DeclaredTest(
                 title: String(match.output.title), function: String(match.output.name), file: file,
                 declaration: match.output.rest)
+        }
+    }
+
+    /// Expects that every test runs over every transport, those of `frames` over those with frames, and
+    /// that none is switched off.
+    static func expectAllRun(
+        _ tests: [DeclaredTest], in sources: [(file: String, text: String)], frames: String
+    ) {
+        for test in tests {
+            #expect(
+                test.declaration.contains("arguments: Transport.all")
+                    // Section 6 is about frames.
+                    || test.file == frames
+                        && test.declaration.contains("arguments: Transport.framed"),
+                "\"\(test.title)\" in \(test.file)")
+        }
+        for (file, text) in sources {
+            for word in ["withKnownIssue", ".disabled(", ".enabled("] {
+                #expect(!text.contains(word), "\(word) in \(file)")
+            }
+            // A test that the scan misses would not be compared.
+            let declared =
+                text.split(separator: "@Test", omittingEmptySubsequences: false).count - 1
+            #expect(declared == tests.count { $0.file == file }, "tests in \(file)")
         }
     }
 

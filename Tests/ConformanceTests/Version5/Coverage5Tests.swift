@@ -54,23 +54,7 @@ struct Coverage5Tests {
 
     @Test("The list of 5.0: every test runs over every transport, and none is switched off")
     func everyTestRuns() {
-        for test in tests {
-            #expect(
-                test.declaration.contains("arguments: Transport.all")
-                    // Section 6 is about frames.
-                    || test.file == "WebSocket5Conformance.swift"
-                        && test.declaration.contains("arguments: Transport.framed"),
-                "\"\(test.title)\" in \(test.file)")
-        }
-        for (file, text) in sources {
-            for word in ["withKnownIssue", ".disabled(", ".enabled("] {
-                #expect(!text.contains(word), "\(word) in \(file)")
-            }
-            // A test that the scan misses would not be compared.
-            let declared =
-                text.split(separator: "@Test", omittingEmptySubsequences: false).count - 1
-            #expect(declared == tests.count { $0.file == file }, "tests in \(file)")
-        }
+        TestSources.expectAllRun(tests, in: sources, frames: "WebSocket5Conformance.swift")
     }
 
     @Test("The list of 5.0: 251 statements, each once; excuses fit their statements")

@@ -29,14 +29,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-import h2.config
-import h2.connection
 import h2.errors
 import h2.events
 import h2.exceptions
 import h2.settings
 
 from .certificates import Authority, Certificate
+from .http2 import HTTP2Connection
 from .waiting import eventually
 
 ANSWERS: dict[str, tuple[int, str]] = {
@@ -387,54 +386,26 @@ class Apple:
         return ANSWERS.get(device[:4], (200, ""))
 
 
-class _Connection:
+class _Connection(HTTP2Connection):
     """One connection, on a thread of its own."""
 
     def __init__(self, service: Apple, connection: ssl.SSLSocket, number: int) -> None:
+        super().__init__(connection)
         self._service = service
-        self._socket = connection
         self._number = number
         # Only one that the authority of clients has issued ends a handshake.
         self._has_certificate = connection.getpeercert() not in (None, {})
-        self._h2 = h2.connection.H2Connection(
-            h2.config.H2Configuration(client_side=False, header_encoding="utf-8")
-        )
-        self._requests: dict[int, tuple[dict[str, str], bytearray]] = {}
-        self._held: list[int] = []
         self._count = 0
         self._team: str | None = None
         self._is_proven = False
         self._last_answered = 0
-        self._ends = False
 
-    def run(self) -> None:
-        behaviour = self._service.behaviour
-        settings = {h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: 1}
-        if behaviour.window is not None:
-            settings[h2.settings.SettingCodes.INITIAL_WINDOW_SIZE] = behaviour.window
-        self._h2.initiate_connection()
-        self._h2.update_settings(settings)
-        self._send()
-        self._socket.settimeout(0.02)
-        while not self._ends:
-            try:
-                data = self._socket.recv(65_536)
-            except TimeoutError:
-                self._release_held()
-                continue
-            if not data:
-                return
-            for event in self._h2.receive_data(data):
-                self._take(event)
-            self._release_held()
-            self._send()
-
-    def _send(self) -> None:
-        data = self._h2.data_to_send()
-        if data:
-            self._socket.settimeout(10)
-            self._socket.sendall(data)
-            self._socket.settimeout(0.02)
+    def settings(self) -> dict[h2.settings.SettingCodes, int]:
+        announced = {h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: 1}
+        window = self._service.behaviour.window
+        if window is not None:
+            announced[h2.settings.SettingCodes.INITIAL_WINDOW_SIZE] = window
+        return announced
 
     def _take(self, event: h2.events.Event) -> None:
         if isinstance(event, h2.events.RequestReceived):

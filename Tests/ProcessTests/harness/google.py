@@ -25,14 +25,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import h2.config
-import h2.connection
 import h2.errors
 import h2.events
 import h2.exceptions
 import h2.settings
 
 from .apple import _decode, _kept_certificate, _openssl
+from .http2 import HTTP2Connection
 from .waiting import eventually
 
 MESSAGING = "type.googleapis.com/google.firebase.fcm.v1.FcmError"
@@ -322,43 +321,16 @@ class Google:
         return ANSWERS.get(device.split("-")[0])
 
 
-class _Connection:
+class _Connection(HTTP2Connection):
     """One connection, on a thread of its own."""
 
     def __init__(self, service: Google, connection: ssl.SSLSocket, number: int) -> None:
+        super().__init__(connection)
         self._service = service
-        self._socket = connection
         self._number = number
-        self._h2 = h2.connection.H2Connection(
-            h2.config.H2Configuration(client_side=False, header_encoding="utf-8"))
-        self._requests: dict[int, tuple[dict[str, str], bytearray]] = {}
-        self._held: list[int] = []
-        self._ends = False
 
-    def run(self) -> None:
-        self._h2.initiate_connection()
-        self._h2.update_settings({h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: 100})
-        self._send()
-        self._socket.settimeout(0.02)
-        while not self._ends:
-            try:
-                data = self._socket.recv(65_536)
-            except TimeoutError:
-                self._release_held()
-                continue
-            if not data:
-                return
-            for event in self._h2.receive_data(data):
-                self._take(event)
-            self._release_held()
-            self._send()
-
-    def _send(self) -> None:
-        data = self._h2.data_to_send()
-        if data:
-            self._socket.settimeout(10)
-            self._socket.sendall(data)
-            self._socket.settimeout(0.02)
+    def settings(self) -> dict[h2.settings.SettingCodes, int]:
+        return {h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: 100}
 
     def _take(self, event: h2.events.Event) -> None:
         if isinstance(event, h2.events.RequestReceived):
